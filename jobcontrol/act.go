@@ -1,0 +1,125 @@
+package jobcontrol
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/jobwright/jobwright/slowstart"
+)
+
+// act makes the calls of a decision. Expectations are raised before a call and
+// lowered for each that failed or was skipped.
+func (c *Controller) act(ctx context.Context, job *batchv1.Job, d Decision) Result {
+	deleted, deleteErr := c.deletePods(ctx, job, d.Delete)
+	created, createErr := c.createPods(ctx, job, d.Create)
+	return Result{Deleted: deleted, Created: created, Err: errors.Join(deleteErr, createErr)}
+}
+
+func (c *Controller) deletePods(ctx context.Context, job *batchv1.Job, deletions []Deletion) ([]Call, error) {
+	if len(deletions) == 0 {
+		return nil, nil
+	}
+	uids := make([]types.UID, len(deletions))
+	for i := range deletions {
+		uids[i] = deletions[i].Pod.UID
+	}
+	c.expectations.ExpectDeletions(job.UID, uids...)
+	calls := make([]Call, len(deletions))
+	err := c.inParallel(ctx, len(deletions), func(ctx context.Context, i int) error {
+		pod := deletions[i].Pod
+		err := c.control.Delete(ctx, pod)
+		calls[i] = resultOf(err)
+		if err != nil {
+			return fmt.Errorf("delete pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		}
+		return nil
+	})
+	for i, call := range calls {
+		if call != Done {
+			c.expectations.DeletionObserved(job.UID, uids[i])
+		}
+	}
+	c.observeEarlyDeletions(job, uids)
+	c.metrics.deleted(calls)
+	return calls, err
+}
+
+// observeEarlyDeletions lowers the expectation of each pod that the cache no
+// longer shows as alive. Such a pod's event may have come between the reading
+// of the pods and the raising of the expectation, and will not come again.
+func (c *Controller) observeEarlyDeletions(job *batchv1.Job, uids []types.UID) {
+	pods, err := c.pods.PodsOf(job.Namespace, job.UID)
+	if err != nil {
+		return // the expectation then ends by its age
+	}
+	alive := make(map[types.UID]bool, len(pods))
+	for _, pod := range pods {
+		alive[pod.UID] = pod.DeletionTimestamp == nil
+	}
+	for _, uid := range uids {
+		if !alive[uid] {
+			c.expectations.DeletionObserved(job.UID, uid)
+		}
+	}
+}
+
+func (c *Controller) createPods(ctx context.Context, job *batchv1.Job, slots []Slot) ([]Call, error) {
+	if len(slots) == 0 {
+		return nil, nil
+	}
+	c.expectations.ExpectCreations(job.UID, len(slots))
+	calls := make([]Call, len(slots))
+	var namespaceEnds atomic.Bool
+	started, err := slowstart.Run(ctx, len(slots), slowstart.Config{InFlight: c.maxInFlight}, func(ctx context.Context, i int) error {
+		_, err := c.control.Create(ctx, NewPod(job, c.owner, slots[i]))
+		calls[i] = resultOf(err)
+		if calls[i] == Refused {
+			c.expectations.LowerCreations(job.UID, 1)
+		}
+		if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+			namespaceEnds.Store(true)
+		}
+		if err != nil {
+			return fmt.Errorf("create pod for Job %s/%s: %w", job.Namespace, job.Name, err)
+		}
+		return nil
+	})
+	c.expectations.LowerCreations(job.UID, len(slots)-started.Attempted)
+	c.metrics.created(calls)
+	if namespaceEnds.Load() {
+		// Nothing will be created there again: no retry, the Job goes next.
+		c.log.Info("namespace is being deleted, no pods are created", "job", job.Namespace+"/"+job.Name)
+		return calls, nil
+	}
+	return calls, err
+}
+
+// resultOf tells a refusal from a lost answer. A creation whose answer was lost
+// may have happened: the pod then shows up as an event, or never.
+func resultOf(err error) Call {
+	switch {
+	case err == nil:
+		return Done
+	case apierrors.IsTimeout(err),
+		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled),
+		utilnet.IsTimeout(err), utilnet.IsProbableEOF(err),
+		utilnet.IsConnectionReset(err), utilnet.IsHTTP2ConnectionLost(err):
+		return Unknown
+	}
+	return Refused
+}
+
+// inParallel makes n calls, each whatever becomes of the others, and returns
+// their errors joined.
+func (c *Controller) inParallel(ctx context.Context, n int, call func(context.Context, int) error) error {
+	_, err := slowstart.Run(ctx, n, slowstart.Config{Initial: n, InFlight: c.maxInFlight}, call)
+	return err
+}

@@ -1,0 +1,63 @@
+package jobcontrol
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Condition returns the condition of this type, a pointer into the status, or
+// nil when there is none.
+func Condition(status *batchv1.JobStatus, kind batchv1.JobConditionType) *batchv1.JobCondition {
+	for i := range status.Conditions {
+		if status.Conditions[i].Type == kind {
+			return &status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// HasCondition says whether the condition of this type is True.
+func HasCondition(status *batchv1.JobStatus, kind batchv1.JobConditionType) bool {
+	c := Condition(status, kind)
+	return c != nil && c.Status == corev1.ConditionTrue
+}
+
+// IsFinished says whether the Job has ended: it is Complete or Failed, and
+// will not be otherwise again.
+func IsFinished(job *batchv1.Job) bool {
+	return HasCondition(&job.Status, batchv1.JobComplete) || HasCondition(&job.Status, batchv1.JobFailed)
+}
+
+// setTrue makes the condition True at this time, for this cause. A condition
+// that is True already keeps its time and its cause. There is one entry a type.
+func setTrue(status *batchv1.JobStatus, kind batchv1.JobConditionType, why cause, now time.Time) {
+	c := Condition(status, kind)
+	if c == nil {
+		status.Conditions = append(status.Conditions, batchv1.JobCondition{Type: kind})
+		c = &status.Conditions[len(status.Conditions)-1]
+	}
+	if c.Status == corev1.ConditionTrue {
+		return
+	}
+	at := metav1.NewTime(now)
+	*c = batchv1.JobCondition{
+		Type:               kind,
+		Status:             corev1.ConditionTrue,
+		LastProbeTime:      at,
+		LastTransitionTime: at,
+		Reason:             why.reason,
+		Message:            why.message,
+	}
+}
+
+// cause is why a Job ends, in the words of its condition and its event.
+type cause struct{ reason, message string }
+
+// The causes for which a Job fails.
+var (
+	backoffLimitExceeded = cause{batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit"}
+	deadlineExceeded     = cause{batchv1.JobReasonDeadlineExceeded, "Job was active longer than specified deadline"}
+)

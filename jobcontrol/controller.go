@@ -1,0 +1,181 @@
+package jobcontrol
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobwright/jobwright/expectations"
+)
+
+// Config holds what a Controller does not need to be told. Its zero value is
+// useful.
+type Config struct {
+	// Accounting is how ended pods are counted; zero: the default mode.
+	Accounting Accounting
+	// Owner is the kind under which the Jobs own their pods and appear in
+	// events; zero: batch/v1 Job.
+	Owner schema.GroupVersionKind
+	// Clock tells the time; nil: the system's.
+	Clock Clock
+	// Logger takes what a person who runs the controller should see; nil: silent.
+	Logger *slog.Logger
+	// Events takes events about the Jobs; nil: there are none.
+	Events EventSink
+	// Metrics takes measurements; nil: there are none.
+	Metrics *Metrics
+	// MaxInFlight bounds the calls that one sync has under way at once; 0: 64.
+	MaxInFlight int
+	// BatchPeriod is the least time between two syncs of a Job that pods or
+	// status writes ask for: the first after quiet comes at once, a burst waits
+	// for its end. 0: 1 s; negative: there is no waiting.
+	BatchPeriod time.Duration
+	// Backoff is how long the sync that replaces a failed pod waits after the
+	// queue has retried the Job once; it doubles with each further retry, up to
+	// MaxBackoff. 0: 10 s and 10 min.
+	Backoff, MaxBackoff time.Duration
+	// Patience is after how long a creation, a deletion or a status write that
+	// no event has shown is no longer waited for; 0: 5 min.
+	Patience time.Duration
+}
+
+// Controller keeps Jobs and their pods in step: it observes, asks Plan, acts,
+// and writes what Settle says. All its methods may be called from any
+// goroutine; Sync at most once at a time for the same key, as a Queue sees to.
+type Controller struct {
+	jobs    JobStore
+	pods    PodStore
+	control PodControl
+	queue   Queue
+
+	accounting  Accounting
+	owner       schema.GroupVersionKind
+	clock       Clock
+	log         *slog.Logger
+	events      EventSink
+	metrics     *Metrics
+	maxInFlight int
+	batchPeriod time.Duration
+	backoff     time.Duration
+	maxBackoff  time.Duration
+	patience    time.Duration
+
+	expectations *expectations.Tracker[types.UID]
+	memory       memory
+}
+
+// New returns a Controller. It starts nothing: hang its event methods on the
+// informers that feed jobs and pods, then call Run, or Sync from a loop of your
+// own.
+func New(jobs JobStore, pods PodStore, control PodControl, queue Queue, cfg Config) (*Controller, error) {
+	if jobs == nil || pods == nil || control == nil || queue == nil {
+		return nil, errors.New("jobcontrol: New needs a JobStore, a PodStore, a PodControl and a Queue")
+	}
+	if err := cfg.Accounting.check(); err != nil {
+		return nil, fmt.Errorf("jobcontrol: %w", err)
+	}
+	c := &Controller{
+		jobs:    jobs,
+		pods:    pods,
+		control: control,
+		queue:   queue,
+
+		accounting:  cfg.Accounting,
+		owner:       cfg.Owner,
+		clock:       cfg.Clock,
+		log:         cfg.Logger,
+		events:      cfg.Events,
+		metrics:     cfg.Metrics,
+		maxInFlight: orDefault(cfg.MaxInFlight, 64),
+		batchPeriod: orDefault(cfg.BatchPeriod, time.Second),
+		backoff:     orDefault(cfg.Backoff, 10*time.Second),
+		maxBackoff:  orDefault(cfg.MaxBackoff, 10*time.Minute),
+		patience:    orDefault(cfg.Patience, 5*time.Minute),
+	}
+	if c.owner.Empty() {
+		c.owner = batchv1.SchemeGroupVersion.WithKind("Job")
+	}
+	if c.clock == nil {
+		c.clock = systemClock{}
+	}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	c.expectations = expectations.New[types.UID](expectations.Config{TTL: c.patience, Clock: c.clock})
+	return c, nil
+}
+
+func orDefault[T comparable](value, byDefault T) T {
+	var zero T
+	if value == zero {
+		return byDefault
+	}
+	return value
+}
+
+// systemClock is the one place of this package where the time is read.
+type systemClock struct{}
+
+func (systemClock) Now() time.Time { return time.Now() }
+
+// Run works on the queue with this many workers until ctx ends. Then no sync
+// starts, those under way go to their end, and Run returns nil. Call it when
+// the caches behind the stores have synced, and once: it shuts the queue down.
+func (c *Controller) Run(ctx context.Context, workers int) error {
+	if workers < 1 {
+		return fmt.Errorf("jobcontrol: Run needs at least one worker, got %d", workers)
+	}
+	var running sync.WaitGroup
+	for range workers {
+		running.Go(func() {
+			for c.next(ctx) {
+			}
+		})
+	}
+	<-ctx.Done()
+	c.queue.ShutDown()
+	running.Wait()
+	return nil
+}
+
+// next works on one key and says whether there may be more.
+func (c *Controller) next(ctx context.Context) bool {
+	key, shutdown := c.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer c.queue.Done(key)
+	if ctx.Err() != nil {
+		return true // drained unworked: the next life lists every Job anew
+	}
+	after, err := c.Sync(context.WithoutCancel(ctx), key)
+	c.schedule(key, after, err)
+	return true
+}
+
+// schedule tells the queue how a sync has ended.
+func (c *Controller) schedule(key string, next Next, err error) {
+	switch {
+	case errors.Is(err, ErrInvalid):
+		c.log.Error("Job cannot be worked on until it changes", "job", key, "error", err)
+		c.queue.Forget(key)
+	case errors.Is(err, ErrPodsFailed):
+		c.log.Info("Job goes on after failures", "job", key, "error", err)
+		c.queue.AddRateLimited(key)
+	case err != nil:
+		c.log.Error("sync failed, will be retried", "job", key, "error", err)
+		c.queue.AddRateLimited(key)
+	case next.Forget:
+		c.queue.Forget(key)
+	}
+	if next.After > 0 {
+		c.queue.AddAfter(key, next.After)
+	}
+}

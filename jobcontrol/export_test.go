@@ -1,0 +1,21 @@
+package jobcontrol
+
+import "k8s.io/apimachinery/pkg/types"
+
+// ExpectCreation makes the Controller wait for one pod of the Job.
+func ExpectCreation(c *Controller, job types.UID) { c.expectations.ExpectCreations(job, 1) }
+
+// Schedule is what a worker does after a sync.
+func Schedule(c *Controller, key string, next Next, err error) { c.schedule(key, next, err) }
+
+// Remembered is the number of Jobs that the Controller keeps anything for.
+func Remembered(c *Controller) int { return len(c.memory.records) + c.expectations.Len() }
+
+// ExpectDeletion makes the Controller wait for the deletion of a pod of the Job.
+func ExpectDeletion(c *Controller, job, pod types.UID) { c.expectations.ExpectDeletions(job, pod) }
+
+// Expected is the number of pods of the Job that the Controller waits for.
+func Expected(c *Controller, job types.UID) int {
+	creations, deletions := c.expectations.Pending(job)
+	return creations + deletions
+}

@@ -1,0 +1,151 @@
+package jobcontrol
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// The event methods take what informers see. They note what was seen and ask
+// the queue for a sync; they decide nothing, call nobody and do not block. The
+// objects stay the caller's and are not changed or kept. Call them after the
+// cache that the stores read has been updated, as informers do.
+
+// JobAdded takes a Job that the cache has begun to show.
+func (c *Controller) JobAdded(job *batchv1.Job) {
+	c.queue.Add(keyOf(job.Namespace, job.Name))
+}
+
+// JobUpdated takes a change of a Job. A change of its spec is acted on at once,
+// one of its status within the batch period. Two UIDs are a Job deleted and
+// recreated unseen.
+func (c *Controller) JobUpdated(old, cur *batchv1.Job) {
+	if old.UID != cur.UID {
+		c.JobDeleted(old)
+	}
+	key := keyOf(cur.Namespace, cur.Name)
+	if old.UID != cur.UID || old.Generation != cur.Generation || cur.DeletionTimestamp != nil {
+		c.queue.Add(key)
+		return
+	}
+	c.enqueue(key, 0)
+}
+
+// JobDeleted takes a Job that is gone, as it was last seen.
+func (c *Controller) JobDeleted(job *batchv1.Job) {
+	c.expectations.Forget(job.UID)
+	c.queue.Add(keyOf(job.Namespace, job.Name))
+}
+
+// PodAdded takes a pod that the cache has begun to show.
+func (c *Controller) PodAdded(pod *corev1.Pod) {
+	owner, ok := c.ownerOf(pod)
+	if !ok {
+		c.orphanSeen(pod)
+		return
+	}
+	c.expectations.CreationObserved(owner.uid)
+	if pod.DeletionTimestamp != nil {
+		c.expectations.DeletionObserved(owner.uid, pod.UID)
+	}
+	c.enqueue(owner.key, 0)
+}
+
+// PodUpdated takes a change of a pod. Two UIDs are a pod deleted and another
+// created under its name unseen. An update that repeats what is known, as
+// informers send from time to time, is ignored.
+func (c *Controller) PodUpdated(old, cur *corev1.Pod) {
+	if old.UID != cur.UID {
+		c.PodDeleted(old)
+		c.PodAdded(cur)
+		return
+	}
+	if old.ResourceVersion == cur.ResourceVersion && cur.ResourceVersion != "" {
+		return
+	}
+	was, wasOwned := c.ownerOf(old)
+	is, isOwned := c.ownerOf(cur)
+	if wasOwned && was != is {
+		c.enqueue(was.key, 0)
+	}
+	if !isOwned {
+		c.orphanSeen(cur)
+		return
+	}
+	if cur.DeletionTimestamp != nil {
+		c.expectations.DeletionObserved(is.uid, cur.UID)
+	}
+	var delay time.Duration
+	if cur.Status.Phase == corev1.PodFailed && old.Status.Phase != corev1.PodFailed {
+		delay = backoff(c.queue.NumRequeues(is.key), c.backoff, c.maxBackoff)
+	}
+	c.enqueue(is.key, delay)
+}
+
+// PodDeleted takes a pod that is gone, as it was last seen.
+func (c *Controller) PodDeleted(pod *corev1.Pod) {
+	owner, ok := c.ownerOf(pod)
+	if !ok {
+		return
+	}
+	c.expectations.DeletionObserved(owner.uid, pod.UID)
+	c.enqueue(owner.key, 0)
+}
+
+// orphanSeen asks for a sync of every Job that may adopt the pod.
+func (c *Controller) orphanSeen(pod *corev1.Pod) {
+	if metav1.GetControllerOfNoCopy(pod) != nil || pod.DeletionTimestamp != nil || len(pod.Labels) == 0 {
+		return
+	}
+	jobs, err := c.jobs.Jobs(pod.Namespace)
+	if err != nil {
+		c.log.Error("orphan pod not offered for adoption", "pod", keyOf(pod.Namespace, pod.Name), "error", err)
+		return
+	}
+	for _, job := range jobs {
+		if selector, errs := readSelector(job); len(errs) == 0 && isOrphanOf(pod, selector) {
+			c.enqueue(keyOf(job.Namespace, job.Name), 0)
+		}
+	}
+}
+
+// owner is the Job that a pod belongs to. It is known by the UID; the key says
+// where to look for it.
+type owner struct {
+	key string
+	uid types.UID
+}
+
+// ownerOf returns the owner by the controller reference, if that is of the
+// kind that this Controller looks after.
+func (c *Controller) ownerOf(pod *corev1.Pod) (owner, bool) {
+	ref := metav1.GetControllerOfNoCopy(pod)
+	if ref == nil || ref.Kind != c.owner.Kind {
+		return owner{}, false
+	}
+	gv, err := schema.ParseGroupVersion(ref.APIVersion)
+	if err != nil || gv.Group != c.owner.Group {
+		return owner{}, false
+	}
+	return owner{keyOf(pod.Namespace, ref.Name), ref.UID}, true
+}
+
+func keyOf(namespace, name string) string { return namespace + "/" + name }
+
+// enqueue asks for a sync after the delay, and not within the batch period of
+// the last one.
+func (c *Controller) enqueue(key string, delay time.Duration) {
+	since := c.clock.Now().Sub(c.memory.lastSync(key))
+	if since >= 0 && since < c.batchPeriod {
+		delay = max(delay, c.batchPeriod-since)
+	}
+	if delay > 0 {
+		c.queue.AddAfter(key, delay)
+	} else {
+		c.queue.Add(key)
+	}
+}

@@ -1,0 +1,90 @@
+package jobcontrol
+
+import (
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// memory is what a Controller remembers between the syncs of a key, besides
+// the expectations. It holds one record for each Job that is not finished.
+type memory struct {
+	mu      sync.Mutex
+	records map[string]record
+}
+
+// record belongs to one UID: a Job recreated under its name starts a new one.
+type record struct {
+	uid    types.UID
+	synced time.Time // when the last sync began
+	// wrote is the resource version of the last status written, until the
+	// cache has shown it; wroteAt is when.
+	wrote   string
+	wroteAt time.Time
+}
+
+// begin notes that a sync of the Job begins. It returns the UID that the key
+// stood for before, if it was another, so that what is kept about that one can
+// be dropped.
+func (m *memory) begin(key string, uid types.UID, now time.Time) (before types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, known := m.records[key]
+	if known && r.uid != uid {
+		before, r = r.uid, record{}
+	}
+	r.uid, r.synced = uid, now
+	if m.records == nil {
+		m.records = make(map[string]record)
+	}
+	m.records[key] = r
+	return before
+}
+
+// stale says whether the Job is older than what this process wrote last: a
+// decision made from it would be made twice. A cache that never catches up (it
+// was restored from a backup) is believed after patience.
+func (m *memory) stale(key string, job *batchv1.Job, now time.Time, patience time.Duration) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, known := m.records[key]
+	if !known || r.uid != job.UID || r.wrote == "" {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(job.ResourceVersion, r.wrote)
+	if err == nil && order < 0 && now.Sub(r.wroteAt) < patience {
+		return true
+	}
+	r.wrote = ""
+	m.records[key] = r
+	return false
+}
+
+// wrote notes the status that the sync of a key has written.
+func (m *memory) wrote(key string, job *batchv1.Job, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r, known := m.records[key]; known && r.uid == job.UID {
+		r.wrote, r.wroteAt = job.ResourceVersion, now
+		m.records[key] = r
+	}
+}
+
+// lastSync is when the last sync of the key began; zero: there was none.
+func (m *memory) lastSync(key string) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.records[key].synced
+}
+
+// drop forgets the key and returns the UID that it stood for, if any.
+func (m *memory) drop(key string) types.UID {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	uid := m.records[key].uid
+	delete(m.records, key)
+	return uid
+}

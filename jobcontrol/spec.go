@@ -1,0 +1,190 @@
+package jobcontrol
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// ErrInvalid marks an error that no retry mends: a key that is not
+// "namespace/name", or a spec that cannot be honoured. The error that wraps it
+// quotes the key or names the field. Nothing was created, changed or deleted.
+var ErrInvalid = errors.New("invalid")
+
+// What the API puts in the place of an absent field.
+const (
+	defaultParallelism  int32 = 1
+	defaultBackoffLimit int32 = 6
+)
+
+// Default fills in what the caller left out of the Job, as the API server does
+// for a batch/v1 Job, in place. A nil completions beside a set parallelism
+// stays nil: that is a work queue. The selector and its labels are generated
+// from the Job's UID, unless the Job selects its pods by hand
+// (spec.manualSelector) or has no UID yet.
+func Default(job *batchv1.Job) {
+	spec := &job.Spec
+	if spec.Completions == nil && spec.Parallelism == nil {
+		spec.Completions = new(defaultParallelism)
+	}
+	setDefault(&spec.Parallelism, defaultParallelism)
+	if spec.BackoffLimitPerIndex != nil {
+		setDefault(&spec.BackoffLimit, math.MaxInt32)
+	}
+	setDefault(&spec.BackoffLimit, defaultBackoffLimit)
+	setDefault(&spec.CompletionMode, batchv1.NonIndexedCompletion)
+	setDefault(&spec.Suspend, false)
+	setDefault(&spec.ManualSelector, false)
+	setDefault(&spec.PodReplacementPolicy, defaultReplacement(spec))
+	if spec.Selector == nil && !*spec.ManualSelector && job.UID != "" {
+		spec.Selector = &metav1.LabelSelector{MatchLabels: selectorLabels(job.UID)}
+		spec.Template.Labels = podLabels(job)
+	}
+}
+
+func setDefault[T any](p **T, value T) {
+	if *p == nil {
+		*p = &value
+	}
+}
+
+// defaultReplacement: a Job that judges failures by a policy must see how each
+// pod ended before it replaces it (KEP-3939).
+func defaultReplacement(spec *batchv1.JobSpec) batchv1.PodReplacementPolicy {
+	if spec.PodFailurePolicy != nil {
+		return batchv1.Failed
+	}
+	return batchv1.TerminatingOrFailed
+}
+
+// selectorLabels is what the generated selector of a Job asks of its pods.
+func selectorLabels(uid types.UID) map[string]string {
+	return map[string]string{batchv1.ControllerUidLabel: string(uid)}
+}
+
+// Validate says whether Plan can honour the Job, in the default accounting
+// mode. The error names every field that it cannot, and wraps ErrInvalid.
+// Absent fields have their default meaning.
+func Validate(job *batchv1.Job) error {
+	_, err := readSpec(job, defaultAccounting)
+	return err
+}
+
+// jobSpec is a checked spec with the defaults in place.
+type jobSpec struct {
+	parallelism  int32
+	completions  int32 // of no meaning in a work queue
+	workQueue    bool  // completions is nil: the first success decides
+	backoffLimit int32
+	deadline     time.Duration // 0: none
+	selector     labels.Selector
+}
+
+// readSpec reads the spec once, so that nothing behind it meets a nil or a
+// value out of range.
+func readSpec(job *batchv1.Job, mode Accounting) (jobSpec, error) {
+	if job == nil {
+		return jobSpec{}, fmt.Errorf("%w: no Job", ErrInvalid)
+	}
+	if err := mode.check(); err != nil {
+		return jobSpec{}, err
+	}
+	errs := checkNumbers(&job.Spec)
+	errs = append(errs, checkNames(&job.Spec)...)
+	errs = append(errs, checkSupported(&job.Spec, mode.orDefault())...)
+	selector, selectorErrs := readSelector(job)
+	errs = append(errs, selectorErrs...)
+	if len(errs) > 0 {
+		return jobSpec{}, fmt.Errorf("%w: Job %s/%s: %w", ErrInvalid, job.Namespace, job.Name, errs.ToAggregate())
+	}
+	s := jobSpec{
+		parallelism:  valueOr(job.Spec.Parallelism, defaultParallelism),
+		completions:  valueOr(job.Spec.Completions, defaultParallelism),
+		workQueue:    job.Spec.Completions == nil && job.Spec.Parallelism != nil,
+		backoffLimit: valueOr(job.Spec.BackoffLimit, defaultBackoffLimit),
+		selector:     selector,
+	}
+	if job.Spec.ActiveDeadlineSeconds != nil {
+		s.deadline = seconds(*job.Spec.ActiveDeadlineSeconds)
+	}
+	return s, nil
+}
+
+func valueOr[T any](p *T, value T) T {
+	if p != nil {
+		return *p
+	}
+	return value
+}
+
+// seconds converts without overflow: what does not fit is as good as never.
+func seconds(n int64) time.Duration {
+	if n > math.MaxInt64/int64(time.Second) {
+		return math.MaxInt64
+	}
+	return time.Duration(n) * time.Second
+}
+
+var specPath = field.NewPath("spec")
+
+func checkNumbers(spec *batchv1.JobSpec) (errs field.ErrorList) {
+	check := func(name string, value *int32) {
+		if value != nil && *value < 0 {
+			errs = append(errs, field.Invalid(specPath.Child(name), *value, "must not be negative"))
+		}
+	}
+	check("parallelism", spec.Parallelism)
+	check("completions", spec.Completions)
+	check("backoffLimit", spec.BackoffLimit)
+	if d := spec.ActiveDeadlineSeconds; d != nil && *d <= 0 {
+		errs = append(errs, field.Invalid(specPath.Child("activeDeadlineSeconds"), *d, "must be positive"))
+	}
+	return errs
+}
+
+func checkNames(spec *batchv1.JobSpec) (errs field.ErrorList) {
+	if m := spec.CompletionMode; m != nil && *m != batchv1.NonIndexedCompletion && *m != batchv1.IndexedCompletion {
+		errs = append(errs, field.NotSupported(specPath.Child("completionMode"), *m,
+			[]batchv1.CompletionMode{batchv1.NonIndexedCompletion, batchv1.IndexedCompletion}))
+	}
+	if p := spec.Template.Spec.RestartPolicy; p != corev1.RestartPolicyNever && p != corev1.RestartPolicyOnFailure {
+		errs = append(errs, field.NotSupported(specPath.Child("template", "spec", "restartPolicy"), p,
+			[]corev1.RestartPolicy{corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure}))
+	}
+	return errs
+}
+
+// readSelector returns the selector of the Job's pods, or the one that the API
+// would have generated.
+func readSelector(job *batchv1.Job) (labels.Selector, field.ErrorList) {
+	path := specPath.Child("selector")
+	if job.UID == "" {
+		return nil, field.ErrorList{field.Required(field.NewPath("metadata", "uid"), "pods are owned by UID")}
+	}
+	if job.Spec.Selector == nil {
+		if valueOr(job.Spec.ManualSelector, false) {
+			return nil, field.ErrorList{field.Required(path, "spec.manualSelector is true")}
+		}
+		return labels.SelectorFromValidatedSet(selectorLabels(job.UID)), nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
+	if err != nil {
+		return nil, field.ErrorList{field.Invalid(path, metav1.FormatLabelSelector(job.Spec.Selector), err.Error())}
+	}
+	if selector.Empty() {
+		return nil, field.ErrorList{field.Invalid(path, "{}", "an empty selector matches every pod of the namespace")}
+	}
+	if !selector.Matches(labels.Set(job.Spec.Template.Labels)) {
+		return nil, field.ErrorList{field.Invalid(specPath.Child("template", "metadata", "labels"),
+			labels.FormatLabels(job.Spec.Template.Labels), "not matched by spec.selector")}
+	}
+	return selector, nil
+}
