@@ -49,7 +49,7 @@ func (a Accounting) check() error {
 func checkSupported(spec *batchv1.JobSpec, mode Accounting) (errs field.ErrorList) {
 	refuse := func(set bool, name string) {
 		if set {
-			errs = append(errs, field.Forbidden(specPath.Child(name), fmt.Sprintf("not supported by %v accounting", mode)))
+			errs = append(errs, field.Forbidden(field.NewPath("spec", name), fmt.Sprintf("not supported by %v accounting", mode)))
 		}
 	}
 	refuse(valueOr(spec.Suspend, false), "suspend")

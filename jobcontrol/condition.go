@@ -55,9 +55,3 @@ func setTrue(status *batchv1.JobStatus, kind batchv1.JobConditionType, why cause
 
 // cause is why a Job ends, in the words of its condition and its event.
 type cause struct{ reason, message string }
-
-// The causes for which a Job fails.
-var (
-	backoffLimitExceeded = cause{batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit"}
-	deadlineExceeded     = cause{batchv1.JobReasonDeadlineExceeded, "Job was active longer than specified deadline"}
-)

@@ -428,24 +428,10 @@ func TestFailures(t *testing.T) {
 }
 
 func TestAdoption(t *testing.T) {
-	selected := func() *batchv1.Job {
-		job := parallel(1, 1, 6)
-		job.Spec.ManualSelector = new(true)
-		job.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}
-		job.Spec.Template.Labels = map[string]string{"app": "x"}
-		return job
-	}
-	orphan := func(h *harness, name string) *corev1.Pod {
-		pod, err := h.cluster.Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Labels: map[string]string{"app": "x"}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return pod
-	}
 	t.Run("a matching orphan is adopted instead of a pod created", func(t *testing.T) {
 		h := newHarness(t, epoch, unbatched)
-		orphan(h, "stray")
-		job := h.submit(selected())
+		h.orphan("stray")
+		job := h.submit(selecting())
 		if n := len(h.pods()); n != 1 || len(h.podsOf(job)) != 1 {
 			t.Errorf("%d pods, %d of the Job; want the adopted one alone", n, len(h.podsOf(job)))
 		}
@@ -456,8 +442,8 @@ func TestAdoption(t *testing.T) {
 	})
 	t.Run("an orphan that turns up later wakes the Job", func(t *testing.T) {
 		h := newHarness(t, epoch, unbatched)
-		job := h.submit(selected())
-		orphan(h, "stray")
+		job := h.submit(selecting())
+		h.orphan("stray")
 		h.settle()
 		if n := len(h.podsOf(job)); n != 1 {
 			t.Errorf("the Job has %d pods; want one of the two deleted as surplus", n)
@@ -465,7 +451,7 @@ func TestAdoption(t *testing.T) {
 	})
 	t.Run("a pod whose labels no longer match is released and replaced", func(t *testing.T) {
 		h := newHarness(t, epoch, unbatched)
-		job := h.submit(selected())
+		job := h.submit(selecting())
 		pod := h.pods()[0]
 		pod.Labels = map[string]string{"app": "y"}
 		if _, err := h.cluster.UpdatePod(t.Context(), pod); err != nil {
@@ -484,15 +470,15 @@ func TestAdoption(t *testing.T) {
 		for name, behind := range map[string]func(*harness){
 			"deleted": func(h *harness) {},
 			"recreated": func(h *harness) {
-				if _, err := h.cluster.CreateJob(t.Context(), selected()); err != nil {
+				if _, err := h.cluster.CreateJob(t.Context(), selecting()); err != nil {
 					t.Fatal(err)
 				}
 			},
 		} {
 			t.Run(name, func(t *testing.T) {
 				h := newHarness(t, epoch, unbatched)
-				h.submit(selected())
-				orphan(h, "stray")
+				h.submit(selecting())
+				h.orphan("stray")
 				if err := h.cluster.DeleteJob(t.Context(), "ns", "j", metav1.DeletePropagationOrphan); err != nil {
 					t.Fatal(err)
 				}
@@ -508,8 +494,8 @@ func TestAdoption(t *testing.T) {
 	})
 	t.Run("B57 two Jobs whose selectors overlap act on their own pods alone", func(t *testing.T) {
 		h := newHarness(t, epoch, unbatched)
-		a := h.submit(selected())
-		other := selected()
+		a := h.submit(selecting())
+		other := selecting()
 		other.Name = "k"
 		other.Spec.Parallelism = new(int32(0))
 		b := h.submit(other)

@@ -3,6 +3,7 @@ package jobcontrol_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -81,12 +82,15 @@ func (s store) UpdateJobStatus(ctx context.Context, job *batchv1.Job) (*batchv1.
 	return written, err
 }
 
-// statusWritten is the last status written, or nil.
+// statusWritten is the one status written, or nil.
 func (h *harness) statusWritten() *batchv1.JobStatus {
+	if len(h.statuses) > 1 {
+		h.t.Errorf("%d statuses were written, want at most one", len(h.statuses))
+	}
 	if len(h.statuses) == 0 {
 		return nil
 	}
-	return &h.statuses[len(h.statuses)-1]
+	return &h.statuses[0]
 }
 
 // work syncs every key that is due, as a worker does, without delivering events.
@@ -153,25 +157,15 @@ func (h *harness) update(change func(*batchv1.Job)) {
 	}
 }
 
-// pods are the stored pods in one of the phases, all without any; of those that
-// are active when the phase is "active".
+// pods are the stored pods in one of the phases, all without any.
 func (h *harness) pods(phases ...corev1.PodPhase) []*corev1.Pod {
 	var found []*corev1.Pod
 	for _, pod := range h.cluster.Pods("ns") {
-		if len(phases) == 0 || containsPhase(phases, pod.Status.Phase) {
+		if len(phases) == 0 || slices.Contains(phases, pod.Status.Phase) {
 			found = append(found, pod)
 		}
 	}
 	return found
-}
-
-func containsPhase(phases []corev1.PodPhase, phase corev1.PodPhase) bool {
-	for _, p := range phases {
-		if p == phase {
-			return true
-		}
-	}
-	return false
 }
 
 // end moves pods to a phase, as a kubelet does.
@@ -201,7 +195,7 @@ func (h *harness) wantStatus(active, succeeded, failed int32, end batchv1.JobCon
 	}
 }
 
-// wantErr says whether any sync so far failed with this error.
+// sawErr says whether any sync so far failed with this error.
 func (h *harness) sawErr(target error) bool {
 	return errors.Is(errors.Join(h.errs...), target)
 }

@@ -50,6 +50,7 @@ func planRecount(s Snapshot, spec jobSpec) Decision {
 	switch {
 	case p.verdict != nil:
 		d.Delete = deletions(s.Pods, int(p.active), "the Job fails: "+p.verdict.message)
+		p.wake.Reason = "deletions that failed are retried"
 	case !s.Satisfied:
 		p.wake.Reason = "pods asked for or deleted earlier are seen"
 	case s.Job.DeletionTimestamp != nil:
@@ -58,7 +59,7 @@ func planRecount(s Snapshot, spec jobSpec) Decision {
 		p.manage(&d, s.Pods)
 		p.wake.Reason = "a pod changes, or the spec"
 	}
-	if spec.deadline > 0 {
+	if spec.deadline > 0 && p.verdict == nil {
 		p.wake = Wake{After: spec.deadline - p.now.Sub(p.start), Reason: "activeDeadlineSeconds end"}
 	}
 	return d
@@ -72,9 +73,9 @@ func (p *recount) judge(retries int) *cause {
 	limit := int64(p.spec.backoffLimit)
 	switch {
 	case p.newFailure && int64(retries)+1 > limit, int64(p.failed) > limit:
-		return &backoffLimitExceeded
+		return &cause{batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit"}
 	case p.spec.deadline > 0 && p.now.Sub(p.start) >= p.spec.deadline:
-		return &deadlineExceeded
+		return &cause{batchv1.JobReasonDeadlineExceeded, "Job was active longer than specified deadline"}
 	}
 	return nil
 }

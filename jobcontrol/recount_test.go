@@ -261,11 +261,13 @@ func TestEveryDecisionSaysWhatWakesTheJob(t *testing.T) {
 	unsatisfied.Satisfied = false
 	deleting := snapshot(stored(func(j *batchv1.Job) { j.DeletionTimestamp = &metav1.Time{Time: epoch} }), "R")
 	tests := map[string]jobcontrol.Snapshot{
-		"events not seen":   unsatisfied,
-		"being deleted":     deleting,
-		"running":           snapshot(stored(nil), "R"),
-		"complete":          snapshot(stored(nil), "S"),
-		"finished long ago": snapshot(stored(func(j *batchv1.Job) { j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: "True"}} }), ""),
+		"events not seen": unsatisfied,
+		"being deleted":   deleting,
+		"running":         snapshot(stored(nil), "R"),
+		"complete":        snapshot(stored(nil), "S"),
+		"finished long ago": snapshot(stored(func(j *batchv1.Job) {
+			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: "True"}}
+		}), ""),
 	}
 	for name, s := range tests {
 		t.Run(name, func(t *testing.T) {

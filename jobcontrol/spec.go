@@ -98,7 +98,8 @@ func readSpec(job *batchv1.Job, mode Accounting) (jobSpec, error) {
 		return jobSpec{}, err
 	}
 	errs := checkNumbers(&job.Spec)
-	errs = append(errs, checkNames(&job.Spec)...)
+	errs = append(errs, checkMode(&job.Spec)...)
+	errs = append(errs, checkTemplate(&job.Spec.Template)...)
 	errs = append(errs, checkSupported(&job.Spec, mode.orDefault())...)
 	selector, selectorErrs := readSelector(job)
 	errs = append(errs, selectorErrs...)
@@ -133,31 +134,40 @@ func seconds(n int64) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-var specPath = field.NewPath("spec")
-
 func checkNumbers(spec *batchv1.JobSpec) (errs field.ErrorList) {
 	check := func(name string, value *int32) {
 		if value != nil && *value < 0 {
-			errs = append(errs, field.Invalid(specPath.Child(name), *value, "must not be negative"))
+			errs = append(errs, field.Invalid(field.NewPath("spec", name), *value, "must not be negative"))
 		}
 	}
 	check("parallelism", spec.Parallelism)
 	check("completions", spec.Completions)
 	check("backoffLimit", spec.BackoffLimit)
 	if d := spec.ActiveDeadlineSeconds; d != nil && *d <= 0 {
-		errs = append(errs, field.Invalid(specPath.Child("activeDeadlineSeconds"), *d, "must be positive"))
+		errs = append(errs, field.Invalid(field.NewPath("spec", "activeDeadlineSeconds"), *d, "must be positive"))
 	}
 	return errs
 }
 
-func checkNames(spec *batchv1.JobSpec) (errs field.ErrorList) {
-	if m := spec.CompletionMode; m != nil && *m != batchv1.NonIndexedCompletion && *m != batchv1.IndexedCompletion {
-		errs = append(errs, field.NotSupported(specPath.Child("completionMode"), *m,
-			[]batchv1.CompletionMode{batchv1.NonIndexedCompletion, batchv1.IndexedCompletion}))
+func checkMode(spec *batchv1.JobSpec) field.ErrorList {
+	switch mode := valueOr(spec.CompletionMode, batchv1.NonIndexedCompletion); mode {
+	case batchv1.NonIndexedCompletion, batchv1.IndexedCompletion:
+		return nil
+	default:
+		return field.ErrorList{field.NotSupported(field.NewPath("spec", "completionMode"), mode,
+			[]batchv1.CompletionMode{batchv1.NonIndexedCompletion, batchv1.IndexedCompletion})}
 	}
-	if p := spec.Template.Spec.RestartPolicy; p != corev1.RestartPolicyNever && p != corev1.RestartPolicyOnFailure {
-		errs = append(errs, field.NotSupported(specPath.Child("template", "spec", "restartPolicy"), p,
+}
+
+// checkTemplate refuses pods that would never end, and pods with two controllers.
+func checkTemplate(template *corev1.PodTemplateSpec) (errs field.ErrorList) {
+	path := field.NewPath("spec", "template")
+	if p := template.Spec.RestartPolicy; p != corev1.RestartPolicyNever && p != corev1.RestartPolicyOnFailure {
+		errs = append(errs, field.NotSupported(path.Child("spec", "restartPolicy"), p,
 			[]corev1.RestartPolicy{corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure}))
+	}
+	if ref := metav1.GetControllerOfNoCopy(template); ref != nil {
+		errs = append(errs, field.Forbidden(path.Child("metadata", "ownerReferences"), "the Job is the controller of its pods"))
 	}
 	return errs
 }
@@ -165,7 +175,7 @@ func checkNames(spec *batchv1.JobSpec) (errs field.ErrorList) {
 // readSelector returns the selector of the Job's pods, or the one that the API
 // would have generated.
 func readSelector(job *batchv1.Job) (labels.Selector, field.ErrorList) {
-	path := specPath.Child("selector")
+	path := field.NewPath("spec", "selector")
 	if job.UID == "" {
 		return nil, field.ErrorList{field.Required(field.NewPath("metadata", "uid"), "pods are owned by UID")}
 	}
@@ -183,7 +193,7 @@ func readSelector(job *batchv1.Job) (labels.Selector, field.ErrorList) {
 		return nil, field.ErrorList{field.Invalid(path, "{}", "an empty selector matches every pod of the namespace")}
 	}
 	if !selector.Matches(labels.Set(job.Spec.Template.Labels)) {
-		return nil, field.ErrorList{field.Invalid(specPath.Child("template", "metadata", "labels"),
+		return nil, field.ErrorList{field.Invalid(field.NewPath("spec", "template", "metadata", "labels"),
 			labels.FormatLabels(job.Spec.Template.Labels), "not matched by spec.selector")}
 	}
 	return selector, nil

@@ -1,0 +1,29 @@
+// Package jobcontrol is the behaviour of the Kubernetes Job controller as a
+// library. [Plan] and [Decision.Settle] decide, as pure functions; [Controller]
+// observes, asks them, acts and writes what they say, through small interfaces
+// that an API server, an in-memory API or a laptop can stand behind.
+//
+// The lingua franca is batchv1.Job. A kind of your own is shown to the library
+// as one, and owns its pods under its own name ([Config.Owner]).
+//
+// What it guarantees:
+//
+//   - Inputs are never changed. The same knowledge gives the same decision,
+//     whatever the order of the pods.
+//   - Nothing is created while something asked for is unseen. All memory is kept
+//     by UID: a Job recreated under its name starts clean.
+//   - Counters come from what was done, in one place: a refused creation is not
+//     active, a refused deletion still is, one whose answer was lost may be.
+//   - A terminal condition is written last, and events and metrics come after
+//     the write that makes them true.
+//   - A spec that cannot be honoured is an error that names the field, and
+//     nothing is touched ([ErrInvalid]).
+//
+// Everything here is safe for concurrent use. The smallest use of the core:
+//
+//	decision, err := jobcontrol.Plan(jobcontrol.Snapshot{Job: job, Pods: pods, Now: now, Satisfied: true})
+//	outcome := decision.Settle(jobcontrol.AllDone(decision))
+//
+// Package kube wires a Controller to a cluster. The rules of the original
+// algorithm are in recount.go; what a spec may say is in spec.go.
+package jobcontrol
