@@ -1,0 +1,116 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/jobwright/jobwright/jobcontrol"
+)
+
+// Defaults of a Config.
+const (
+	DefaultWorkers   = 5
+	DefaultComponent = "jobwright"
+)
+
+// Config is how Run wires a Controller. The zero value works.
+type Config struct {
+	// Controller configures the Controller. With Events nil, events are
+	// written to the API; what is set there takes them instead, those about
+	// pods included.
+	Controller jobcontrol.Config
+
+	// Namespace restricts Run to the Jobs and pods of one namespace. Empty is
+	// all.
+	Namespace string
+
+	// Resync is how often the informers tell every object anew, as a safety
+	// net. Zero is never: nothing here depends on it.
+	Resync time.Duration
+
+	// Workers is how many Jobs are synced at the same time. Zero is
+	// DefaultWorkers.
+	Workers int
+
+	// Component is the source that events name, and under which the queue
+	// reports to the metrics provider of workqueue. Empty is DefaultComponent.
+	Component string
+}
+
+func (c Config) withDefaults() Config {
+	if c.Workers == 0 {
+		c.Workers = DefaultWorkers
+	}
+	if c.Component == "" {
+		c.Component = DefaultComponent
+	}
+	return c
+}
+
+// Run controls the Jobs that client shows until ctx ends: it starts informers
+// of Jobs and pods, waits until both have told a Controller everything there
+// is, and only then starts its workers.
+//
+// When ctx ends, the syncs under way are finished, then the informers stop,
+// then the events recorded so far are written, for at most five seconds; Run
+// returns when all that is done. It returns what the Controller's Run does,
+// the cause of ctx if that ended before the informers had synced, or an error
+// about cfg.
+func Run(ctx context.Context, client kubernetes.Interface, cfg Config) error {
+	cfg = cfg.withDefaults()
+	if cfg.Controller.Events == nil {
+		events := startEvents(client, cfg.Component)
+		defer events.stop()
+		cfg.Controller.Events = events.recorder
+	}
+	queue := NewQueue(cfg.Component, cfg.Controller)
+	defer queue.ShutDown()
+
+	factory := informers.NewSharedInformerFactoryWithOptions(client, cfg.Resync, informers.WithNamespace(cfg.Namespace))
+	controller, told, err := wire(client, factory, queue, cfg.Controller)
+	if err != nil {
+		return err
+	}
+
+	// The informers outlast ctx: a sync under way must not decide from a cache
+	// that stands still.
+	informing, stopInforming := context.WithCancel(context.WithoutCancel(ctx))
+	defer factory.Shutdown()
+	defer stopInforming()
+	factory.StartWithContext(informing)
+	// It is not enough that the caches are full: a pod from before that is told
+	// late would pass for one that a worker has asked for.
+	if !cache.WaitFor(ctx, "", told...) {
+		return context.Cause(ctx)
+	}
+	return controller.Run(ctx, cfg.Workers)
+}
+
+// wire hangs a new Controller on the informers of a factory, which is not
+// started. It returns what tells that the Controller has been told everything
+// there is.
+func wire(client kubernetes.Interface, factory informers.SharedInformerFactory, queue jobcontrol.Queue, cfg jobcontrol.Config) (*jobcontrol.Controller, []cache.DoneChecker, error) {
+	jobs, pods := factory.Batch().V1().Jobs(), factory.Core().V1().Pods()
+	podStore, err := NewPodStore(pods.Informer().GetIndexer())
+	if err != nil {
+		return nil, nil, err
+	}
+	controller, err := jobcontrol.New(NewJobStore(jobs.Lister(), client), podStore, NewPodControl(client, cfg.Events), queue, cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	jobsTold, err := jobs.Informer().AddEventHandler(JobHandler(controller, cfg.Logger))
+	if err != nil {
+		return nil, nil, fmt.Errorf("watch jobs: %w", err)
+	}
+	podsTold, err := pods.Informer().AddEventHandler(PodHandler(controller, cfg.Logger))
+	if err != nil {
+		return nil, nil, fmt.Errorf("watch pods: %w", err)
+	}
+	return controller, []cache.DoneChecker{jobsTold.HasSyncedChecker(), podsTold.HasSyncedChecker()}, nil
+}
