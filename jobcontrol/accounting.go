@@ -7,46 +7,45 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Accounting says how the pods of a Job that ended are counted. The zero value
-// is the default: Recount, the only mode so far.
+// Accounting says how the pods of a Job that ended are counted.
 type Accounting int
 
 const (
+	// Tracked counts each pod once: a finalizer holds it until it is counted, so
+	// that no crash, late event or deletion counts a pod twice or never. It is
+	// batch/v1 today, and the zero value.
+	Tracked Accounting = iota
 	// Recount is the original algorithm: succeeded and failed are counted anew
 	// from the pods that exist at each sync, and the queue's retries of the key
 	// are the memory of failures. It needs no finalizers. It suits owners whose
 	// ended pods nobody deletes before the Job has ended; a pod deleted
 	// earlier is forgotten by the counters and its work is done again.
-	Recount Accounting = iota + 1
+	Recount
 )
-
-const defaultAccounting = Recount
 
 // String returns the name of the mode as flags and logs have it.
 func (a Accounting) String() string {
-	if a.orDefault() == Recount {
+	switch a {
+	case Tracked:
+		return "tracked"
+	case Recount:
 		return "recount"
 	}
 	return fmt.Sprintf("Accounting(%d)", int(a))
 }
 
-// orDefault returns the mode that the zero value stands for.
-func (a Accounting) orDefault() Accounting {
-	if a == 0 {
-		return defaultAccounting
-	}
-	return a
-}
-
 func (a Accounting) check() error {
-	if a.orDefault() != Recount {
+	if a != Tracked && a != Recount {
 		return fmt.Errorf("%w: unknown accounting mode %v", ErrInvalid, a)
 	}
 	return nil
 }
 
-// checkSupported refuses what a mode would silently ignore.
+// checkSupported refuses what a mode would silently ignore or cannot read.
 func checkSupported(spec *batchv1.JobSpec, mode Accounting) (errs field.ErrorList) {
+	if mode == Tracked {
+		return checkPolicies(spec)
+	}
 	refuse := func(set bool, name string) {
 		if set {
 			errs = append(errs, field.Forbidden(field.NewPath("spec", name), fmt.Sprintf("not supported by %v accounting", mode)))

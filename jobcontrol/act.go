@@ -34,13 +34,9 @@ func (c *Controller) deletePods(ctx context.Context, job *batchv1.Job, deletions
 	c.expectations.ExpectDeletions(job.UID, uids...)
 	calls := make([]Call, len(deletions))
 	err := c.inParallel(ctx, len(deletions), func(ctx context.Context, i int) error {
-		pod := deletions[i].Pod
-		err := c.control.Delete(ctx, pod)
+		err := c.deletePod(ctx, job.UID, deletions[i])
 		calls[i] = resultOf(err)
-		if err != nil {
-			return fmt.Errorf("delete pod %s/%s: %w", pod.Namespace, pod.Name, err)
-		}
-		return nil
+		return err
 	})
 	for i, call := range calls {
 		if call != Done {
@@ -50,6 +46,49 @@ func (c *Controller) deletePods(ctx context.Context, job *batchv1.Job, deletions
 	c.observeEarlyDeletions(job, uids)
 	c.metrics.deleted(calls)
 	return calls, err
+}
+
+// deletePod deletes a pod, after its finalizer where it is not to be counted.
+func (c *Controller) deletePod(ctx context.Context, job types.UID, d Deletion) error {
+	if d.Release {
+		if _, err := c.releasePods(ctx, job, []Release{{Pod: d.Pod}}); err != nil {
+			return err
+		}
+	}
+	if err := c.control.Delete(ctx, d.Pod); err != nil {
+		return fmt.Errorf("delete pod %s/%s: %w", d.Pod.Namespace, d.Pod.Name, err)
+	}
+	return nil
+}
+
+// releasePods removes the finalizer from the pods. A pod that is gone has none.
+func (c *Controller) releasePods(ctx context.Context, job types.UID, pods []Release) ([]Call, error) {
+	if len(pods) == 0 {
+		return nil, nil
+	}
+	calls := make([]Call, len(pods))
+	err := c.inParallel(ctx, len(pods), func(ctx context.Context, i int) error {
+		pod := pods[i].Pod
+		c.releases.expect(job, pod.UID)
+		err := c.control.Patch(ctx, pod, releaseFinalizerPatch(pod.UID, c.names.finalizer()))
+		gone := isGone(err)
+		if err != nil {
+			c.releases.observed(job, pod.UID)
+		}
+		if err == nil || gone {
+			calls[i] = Done
+			return nil
+		}
+		calls[i] = resultOf(err)
+		return fmt.Errorf("remove finalizer of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	})
+	return calls, err
+}
+
+// isGone says whether a patch was refused because there is no such pod: its
+// name is free, or another pod has it by now.
+func isGone(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.IsConflict(err)
 }
 
 // observeEarlyDeletions lowers the expectation of each pod that the cache no
@@ -79,7 +118,7 @@ func (c *Controller) createPods(ctx context.Context, job *batchv1.Job, slots []S
 	calls := make([]Call, len(slots))
 	var namespaceEnds atomic.Bool
 	started, err := slowstart.Run(ctx, len(slots), slowstart.Config{InFlight: c.maxInFlight}, func(ctx context.Context, i int) error {
-		_, err := c.control.Create(ctx, NewPod(job, c.owner, slots[i]))
+		_, err := c.control.Create(ctx, NewPod(job, c.owner, c.names, slots[i]))
 		calls[i] = resultOf(err)
 		if calls[i] == Refused {
 			c.expectations.LowerCreations(job.UID, 1)

@@ -2,6 +2,7 @@ package jobcontrol_test
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -13,74 +14,113 @@ import (
 	"github.com/jobwright/jobwright/jobcontrol"
 )
 
-var benchmarkSizes = []int{1, 10, 100, 1000, 10000, 100000}
+var (
+	benchmarkSizes = []int{1, 10, 100, 1000, 10000, 100000}
+	benchmarkModes = []benchmarkMode{
+		{"recount", jobcontrol.Recount, false},
+		{"nonindexed", jobcontrol.Tracked, false},
+		{"indexed", jobcontrol.Tracked, true},
+	}
+)
 
-// unchanged is a Job with n pods, half of them at work, about which there is
-// nothing to do.
-func unchanged(n int) jobcontrol.Snapshot {
+type benchmarkMode struct {
+	name       string
+	accounting jobcontrol.Accounting
+	indexed    bool
+}
+
+// running is a Job with n pods, all at work, about which there is nothing to do
+// but for the last of them: so many have ended since.
+func (m benchmarkMode) running(n, ended int) jobcontrol.Snapshot {
 	made := make([]*corev1.Pod, n)
-	var active int32
 	for i := range made {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "ns", Name: fmt.Sprintf("j-%06d", i), UID: types.UID(fmt.Sprintf("pod-%06d", i)),
-			Finalizers: []string{"batch.kubernetes.io/job-tracking"},
-		}}
+		made[i] = benchmarkPod(i, m.indexed)
+	}
+	for _, pod := range made[n-ended:] {
 		pod.Status.Phase = corev1.PodSucceeded
-		if i%2 == 0 {
-			active++
-			pod.Status.Phase = corev1.PodRunning
-			pod.Status.Conditions = []corev1.PodCondition{
-				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
-				{Type: corev1.PodInitialized, Status: corev1.ConditionTrue},
-				{Type: corev1.ContainersReady, Status: corev1.ConditionTrue},
-				{Type: corev1.PodReady, Status: corev1.ConditionTrue},
-			}
-		}
-		made[i] = pod
 	}
 	job := stored(func(j *batchv1.Job) {
-		j.Spec.Parallelism, j.Spec.Completions = &active, new(int32(n))
-		j.Status.Active, j.Status.Succeeded = active, int32(n)-active
+		j.Spec.Parallelism, j.Spec.Completions = new(int32(n)), new(int32(n))
+		if m.indexed {
+			j.Spec.CompletionMode = new(batchv1.IndexedCompletion)
+		}
+		j.Status.Active, j.Status.Ready, j.Status.Terminating = int32(n), new(int32(n)), new(int32(0))
+		j.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
 		jobcontrol.Default(j)
 	})
-	return jobcontrol.Snapshot{Job: job, Pods: made, Now: epoch.Add(time.Minute), Satisfied: true}
+	return jobcontrol.Snapshot{Job: job, Pods: made, Now: epoch.Add(time.Minute), Satisfied: true, Accounting: m.accounting}
+}
+
+func benchmarkPod(i int, indexed bool) *corev1.Pod {
+	const index = "batch.kubernetes.io/job-completion-index"
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ns", Name: fmt.Sprintf("j-%06d", i), UID: types.UID(fmt.Sprintf("pod-%06d", i)),
+		Labels:     map[string]string{"batch.kubernetes.io/controller-uid": "job-uid", "batch.kubernetes.io/job-name": "j"},
+		Finalizers: []string{batchv1.JobTrackingFinalizer},
+	}}
+	if indexed {
+		pod.Annotations = map[string]string{index: strconv.Itoa(i)}
+		pod.Labels[index] = strconv.Itoa(i)
+		pod.Spec.Hostname = fmt.Sprintf("j-%d", i)
+	}
+	pod.Spec.NodeName = "n"
+	pod.Status.Phase = corev1.PodRunning
+	pod.Status.Conditions = []corev1.PodCondition{
+		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+		{Type: corev1.PodInitialized, Status: corev1.ConditionTrue},
+		{Type: corev1.ContainersReady, Status: corev1.ConditionTrue},
+		{Type: corev1.PodReady, Status: corev1.ConditionTrue},
+	}
+	return pod
+}
+
+// decide makes a whole decision; it says whether a status is to be written.
+func decide(tb testing.TB, s jobcontrol.Snapshot) bool {
+	d, err := jobcontrol.Plan(s)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var r jobcontrol.Result
+	return d.Interim(r).Status != nil || d.Settle(r).Status != nil
 }
 
 func BenchmarkPlan(b *testing.B) {
-	for _, n := range benchmarkSizes {
-		b.Run(fmt.Sprintf("pods=%d", n), func(b *testing.B) {
-			s := unchanged(n)
-			b.ReportAllocs()
-			for b.Loop() {
-				d, err := jobcontrol.Plan(s)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if out := d.Settle(jobcontrol.Result{}); out.Status != nil {
-					b.Fatalf("something is to be written: %v", out.Status)
-				}
+	for _, m := range benchmarkModes {
+		for _, shape := range []string{"unchanged", "one-ended", "all-ended"} {
+			for _, n := range benchmarkSizes {
+				b.Run(fmt.Sprintf("%s/%s/pods=%d", m.name, shape, n), func(b *testing.B) {
+					s := m.running(n, map[string]int{"unchanged": 0, "one-ended": 1, "all-ended": n}[shape])
+					b.ReportAllocs()
+					for b.Loop() {
+						if decide(b, s) == (shape == "unchanged") {
+							b.Fatal("it decides otherwise")
+						}
+					}
+				})
 			}
-		})
+		}
 	}
 }
 
 // BenchmarkScan only reads what a decision needs from each pod: the floor under
 // BenchmarkPlan.
 func BenchmarkScan(b *testing.B) {
-	for _, n := range benchmarkSizes {
-		b.Run(fmt.Sprintf("pods=%d", n), func(b *testing.B) {
-			s := unchanged(n)
-			b.ReportAllocs()
-			for b.Loop() {
-				if scan(s.Pods) == 0 {
-					b.Fatal("nothing read")
+	for _, m := range benchmarkModes[1:] {
+		for _, n := range benchmarkSizes {
+			b.Run(fmt.Sprintf("%s/pods=%d", m.name, n), func(b *testing.B) {
+				s := m.running(n, 0)
+				b.ReportAllocs()
+				for b.Loop() {
+					if scan(s.Pods, m.indexed) == 0 {
+						b.Fatal("nothing read")
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 }
 
-func scan(pods []*corev1.Pod) (seen int) {
+func scan(pods []*corev1.Pod, indexed bool) (seen int) {
 	for _, pod := range pods {
 		if pod.Status.Phase == corev1.PodRunning {
 			seen++
@@ -89,7 +129,7 @@ func scan(pods []*corev1.Pod) (seen int) {
 			seen++
 		}
 		for _, f := range pod.Finalizers {
-			if f == "batch.kubernetes.io/job-tracking" {
+			if f == batchv1.JobTrackingFinalizer {
 				seen++
 			}
 		}
@@ -98,6 +138,9 @@ func scan(pods []*corev1.Pod) (seen int) {
 				seen++
 			}
 		}
+		if indexed {
+			seen += len(pod.Annotations[batchv1.JobCompletionIndexAnnotation])
+		}
 	}
 	return seen
 }
@@ -105,17 +148,15 @@ func scan(pods []*corev1.Pod) (seen int) {
 // TestAnUnchangedJobCostsTheSameAllocations guards the hot path: however many
 // pods, Plan and Settle allocate for the Job alone.
 func TestAnUnchangedJobCostsTheSameAllocations(t *testing.T) {
-	allocs := func(n int) float64 {
-		s := unchanged(n)
-		return testing.AllocsPerRun(10, func() {
-			d, err := jobcontrol.Plan(s)
-			if err != nil {
-				t.Fatal(err)
+	for _, m := range benchmarkModes {
+		t.Run(m.name, func(t *testing.T) {
+			allocs := func(n int) float64 {
+				s := m.running(n, 0)
+				return testing.AllocsPerRun(10, func() { decide(t, s) })
 			}
-			d.Settle(jobcontrol.Result{})
+			if few, many := allocs(10), allocs(10000); many > few {
+				t.Errorf("%v allocations with 10,000 pods, %v with 10", many, few)
+			}
 		})
-	}
-	if few, many := allocs(1), allocs(10000); many > few {
-		t.Errorf("%v allocations with 10,000 pods, %v with one", many, few)
 	}
 }

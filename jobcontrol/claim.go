@@ -72,17 +72,28 @@ func (c *Controller) claim(ctx context.Context, job *batchv1.Job, selector label
 		}
 	}
 	adopted, err := c.patchAll(ctx, claims.adopt, "adopt", func(pod *corev1.Pod) []byte {
-		return adoptionPatch(job, c.owner, pod.UID)
+		return adoptionPatch(job, c.owner, c.finalizer(), pod.UID)
 	})
 	if err != nil {
 		return nil, err
 	}
 	if _, err := c.patchAll(ctx, claims.release, "release", func(pod *corev1.Pod) []byte {
-		return releasePatch(job.UID, pod.UID)
+		return releasePatch(job.UID, c.finalizer(), pod.UID)
 	}); err != nil {
 		return nil, err
 	}
-	return append(claims.keep, adopted...), nil
+	for _, pod := range adopted {
+		claims.keep = append(claims.keep, c.asAdopted(job, pod))
+	}
+	return claims.keep, nil
+}
+
+// asAdopted is the pod as the patch has made it: the cache shows it so later.
+func (c *Controller) asAdopted(job *batchv1.Job, pod *corev1.Pod) *corev1.Pod {
+	pod = pod.DeepCopy()
+	pod.OwnerReferences = append(pod.OwnerReferences, *metav1.NewControllerRef(job, c.owner))
+	pod.Finalizers = append(pod.Finalizers, c.finalizer()...)
+	return pod
 }
 
 // mayAdopt reads the Job where it is stored: a cache may show a Job that was
@@ -107,7 +118,7 @@ func (c *Controller) patchAll(ctx context.Context, pods []*corev1.Pod, verb stri
 	gone := make([]bool, len(pods))
 	err := c.inParallel(ctx, len(pods), func(ctx context.Context, i int) error {
 		err := c.control.Patch(ctx, pods[i], patch(pods[i]))
-		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsInvalid(err) {
+		if isGone(err) || apierrors.IsInvalid(err) {
 			gone[i] = true
 			return nil
 		}
@@ -128,30 +139,44 @@ func (c *Controller) patchAll(ctx context.Context, pods []*corev1.Pod, verb stri
 	return patched, nil
 }
 
-// ownershipPatch is a strategic merge patch on a pod's owner references. Its
-// UID is a precondition: the API refuses it for any other pod of that name.
-type ownershipPatch struct {
-	Metadata struct {
-		UID             types.UID `json:"uid"`
-		OwnerReferences []any     `json:"ownerReferences"`
-	} `json:"metadata"`
+// patch is a strategic merge patch on a pod's metadata. Its UID is a
+// precondition: the API refuses it for any other pod of that name.
+type patch struct {
+	Metadata patchMetadata `json:"metadata"`
 }
 
-func adoptionPatch(job *batchv1.Job, owner schema.GroupVersionKind, pod types.UID) []byte {
-	return ownership(pod, metav1.NewControllerRef(job, owner))
+type patchMetadata struct {
+	UID               types.UID `json:"uid"`
+	OwnerReferences   []any     `json:"ownerReferences,omitempty"`
+	Finalizers        []string  `json:"finalizers,omitempty"`
+	RemovedFinalizers []string  `json:"$deleteFromPrimitiveList/finalizers,omitempty"`
 }
 
-func releasePatch(job, pod types.UID) []byte {
-	return ownership(pod, map[string]types.UID{"$patch": "delete", "uid": job})
-}
-
-func ownership(pod types.UID, ref any) []byte {
-	var p ownershipPatch
-	p.Metadata.UID = pod
-	p.Metadata.OwnerReferences = []any{ref}
-	b, err := json.Marshal(p)
+func (m patchMetadata) bytes() []byte {
+	b, err := json.Marshal(patch{m})
 	if err != nil {
 		panic(err) // strings and booleans only
 	}
 	return b
+}
+
+// finalizer is the finalizer of the Controller's pods, none in Recount.
+func (c *Controller) finalizer() []string {
+	if c.accounting == Tracked {
+		return []string{c.names.finalizer()}
+	}
+	return nil
+}
+
+func adoptionPatch(job *batchv1.Job, owner schema.GroupVersionKind, finalizer []string, pod types.UID) []byte {
+	return patchMetadata{UID: pod, OwnerReferences: []any{metav1.NewControllerRef(job, owner)}, Finalizers: finalizer}.bytes()
+}
+
+func releasePatch(job types.UID, finalizer []string, pod types.UID) []byte {
+	ref := map[string]types.UID{"$patch": "delete", "uid": job}
+	return patchMetadata{UID: pod, OwnerReferences: []any{ref}, RemovedFinalizers: finalizer}.bytes()
+}
+
+func releaseFinalizerPatch(pod types.UID, finalizer string) []byte {
+	return patchMetadata{UID: pod, RemovedFinalizers: []string{finalizer}}.bytes()
 }

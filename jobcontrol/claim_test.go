@@ -174,7 +174,7 @@ func TestPatchesOfPodsThatWentElsewhere(t *testing.T) {
 }
 
 func TestJobsBeingDeletedNeitherAdoptNorRelease(t *testing.T) {
-	h := newHarness(t, epoch, unbatched)
+	h := newHarness(t, epoch, recounting)
 	h.submit(selecting())
 	pod := h.pods()[0]
 	pod.Labels = nil
@@ -193,7 +193,7 @@ func TestJobsBeingDeletedNeitherAdoptNorRelease(t *testing.T) {
 }
 
 func TestPodEvents(t *testing.T) {
-	h := newHarness(t, epoch, unbatched)
+	h := newHarness(t, epoch, recounting)
 	h.submit(selecting())
 	pod := h.pods()[0]
 	wakes := func(event func()) []fake.Item {

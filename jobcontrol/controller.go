@@ -18,11 +18,20 @@ import (
 // Config holds what a Controller does not need to be told. Its zero value is
 // useful.
 type Config struct {
+	// Name is the controller's name: it acts on the Jobs whose spec.managedBy is
+	// it. "": kubernetes.io/job-controller, to which a Job without managedBy
+	// belongs.
+	Name string
 	// Accounting is how ended pods are counted; zero: the default mode.
 	Accounting Accounting
 	// Owner is the kind under which the Jobs own their pods and appear in
 	// events; zero: batch/v1 Job.
 	Owner schema.GroupVersionKind
+	// Names are the finalizer, labels and annotations on pods; zero: those of
+	// batch/v1.
+	Names Names
+	// Judgement replaces what the API says of pods and Jobs; zero: nothing.
+	Judgement Judgement
 	// Clock tells the time; nil: the system's.
 	Clock Clock
 	// Logger takes what a person who runs the controller should see; nil: silent.
@@ -44,6 +53,12 @@ type Config struct {
 	// Patience is after how long a creation, a deletion or a status write that
 	// no event has shown is no longer waited for; 0: 5 min.
 	Patience time.Duration
+	// Expiry deletes Jobs whose ttlSecondsAfterFinished has passed; nil: nobody
+	// does here, as where the cluster does.
+	Expiry Expiry
+	// BeforeExpiry is told of a Job before Expiry deletes it; an error puts the
+	// deletion off. nil: nobody is told.
+	BeforeExpiry func(ctx context.Context, job *batchv1.Job) error
 }
 
 // Controller keeps Jobs and their pods in step: it observes, asks Plan, acts,
@@ -55,19 +70,25 @@ type Controller struct {
 	control PodControl
 	queue   Queue
 
-	accounting  Accounting
-	owner       schema.GroupVersionKind
-	clock       Clock
-	log         *slog.Logger
-	events      EventSink
-	metrics     *Metrics
-	maxInFlight int
-	batchPeriod time.Duration
-	backoff     time.Duration
-	maxBackoff  time.Duration
-	patience    time.Duration
+	name         string
+	accounting   Accounting
+	owner        schema.GroupVersionKind
+	names        Names
+	judgement    Judgement
+	clock        Clock
+	log          *slog.Logger
+	events       EventSink
+	metrics      *Metrics
+	maxInFlight  int
+	batchPeriod  time.Duration
+	backoff      Backoff
+	patience     time.Duration
+	expiry       Expiry
+	beforeExpiry func(context.Context, *batchv1.Job) error
 
 	expectations *expectations.Tracker[types.UID]
+	releases     releases
+	orphans      orphans
 	memory       memory
 }
 
@@ -87,20 +108,21 @@ func New(jobs JobStore, pods PodStore, control PodControl, queue Queue, cfg Conf
 		control: control,
 		queue:   queue,
 
-		accounting:  cfg.Accounting,
-		owner:       cfg.Owner,
-		clock:       cfg.Clock,
-		log:         cfg.Logger,
-		events:      cfg.Events,
-		metrics:     cfg.Metrics,
-		maxInFlight: orDefault(cfg.MaxInFlight, 64),
-		batchPeriod: orDefault(cfg.BatchPeriod, time.Second),
-		backoff:     orDefault(cfg.Backoff, 10*time.Second),
-		maxBackoff:  orDefault(cfg.MaxBackoff, 10*time.Minute),
-		patience:    orDefault(cfg.Patience, 5*time.Minute),
-	}
-	if c.owner.Empty() {
-		c.owner = batchv1.SchemeGroupVersion.WithKind("Job")
+		name:         orDefault(cfg.Name, batchv1.JobControllerName),
+		accounting:   cfg.Accounting,
+		owner:        orDefault(cfg.Owner, batchv1.SchemeGroupVersion.WithKind("Job")),
+		names:        cfg.Names,
+		judgement:    cfg.Judgement,
+		clock:        cfg.Clock,
+		log:          cfg.Logger,
+		events:       cfg.Events,
+		metrics:      cfg.Metrics,
+		maxInFlight:  orDefault(cfg.MaxInFlight, 64),
+		batchPeriod:  orDefault(cfg.BatchPeriod, time.Second),
+		backoff:      Backoff{cfg.Backoff, cfg.MaxBackoff},
+		patience:     orDefault(cfg.Patience, 5*time.Minute),
+		expiry:       cfg.Expiry,
+		beforeExpiry: cfg.BeforeExpiry,
 	}
 	if c.clock == nil {
 		c.clock = systemClock{}

@@ -21,8 +21,12 @@ import (
 	"github.com/jobwright/jobwright/jobcontrol"
 )
 
-// unbatched is a Controller that syncs at every event.
-var unbatched = jobcontrol.Config{BatchPeriod: -1}
+// unbatched is a Controller that syncs at every event; recounting is one by the
+// original algorithm.
+var (
+	unbatched  = jobcontrol.Config{BatchPeriod: -1}
+	recounting = jobcontrol.Config{BatchPeriod: -1, Accounting: jobcontrol.Recount}
+)
 
 var forbidden = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("exceeded quota"))
 
@@ -231,7 +235,7 @@ func TestPodsUnseen(t *testing.T) {
 		}
 	})
 	t.Run("B27 a pod deleted by somebody is replaced at once", func(t *testing.T) {
-		h := newHarness(t, epoch, unbatched)
+		h := newHarness(t, epoch, recounting)
 		h.submit(parallel(1, 1, 6))
 		if err := h.cluster.Delete(t.Context(), h.pods()[0]); err != nil {
 			t.Fatal(err)
@@ -362,9 +366,9 @@ func TestStatusConflict(t *testing.T) {
 	})
 }
 
-func TestFailures(t *testing.T) {
+func TestRecountedFailures(t *testing.T) {
 	t.Run("B15 B40 B41 a Job that always fails stops at its limit, but for the pods in flight", func(t *testing.T) {
-		h := newHarness(t, epoch, unbatched)
+		h := newHarness(t, epoch, recounting)
 		h.submit(parallel(2, 2, 3))
 		for range 10 {
 			h.end(corev1.PodFailed, h.pods(corev1.PodPending)...)
@@ -378,7 +382,7 @@ func TestFailures(t *testing.T) {
 		}
 	})
 	t.Run("B33 a success is counted at once while a failure backs off", func(t *testing.T) {
-		h := newHarness(t, epoch, unbatched)
+		h := newHarness(t, epoch, recounting)
 		h.submit(parallel(2, 3, 6))
 		h.end(corev1.PodFailed, h.pods(corev1.PodPending)[0])
 		h.settle()
@@ -394,7 +398,7 @@ func TestFailures(t *testing.T) {
 		}
 	})
 	t.Run("the delay doubles with each failure in a row", func(t *testing.T) {
-		h := newHarness(t, epoch, unbatched)
+		h := newHarness(t, epoch, recounting)
 		h.submit(parallel(1, 1, 6))
 		for _, want := range []time.Duration{0, 10 * time.Second, 20 * time.Second, 40 * time.Second} {
 			before := len(h.pods())

@@ -8,10 +8,13 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobwright/jobwright/fake"
 	"github.com/jobwright/jobwright/jobcontrol"
 )
+
+var exampleTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // exampleJob runs three pods, two at a time.
 func exampleJob() *batchv1.Job {
@@ -33,36 +36,42 @@ func ExamplePlan() {
 	decision, err := jobcontrol.Plan(jobcontrol.Snapshot{
 		Job: exampleJob(),
 		Pods: []*corev1.Pod{
-			{Status: corev1.PodStatus{Phase: corev1.PodSucceeded}},
-			{Status: corev1.PodStatus{Phase: corev1.PodFailed}},
+			ended("render-1", corev1.PodSucceeded, exampleTime.Add(-time.Minute)),
+			ended("render-2", corev1.PodFailed, exampleTime),
 		},
-		Now:       time.Now(),
+		Now:       exampleTime,
 		Satisfied: true,
 	})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for _, slot := range decision.Create {
-		fmt.Println("create a pod:", slot.Reason)
-	}
 	outcome := decision.Settle(jobcontrol.AllDone(decision))
 	fmt.Println("active", outcome.Status.Active, "succeeded", outcome.Status.Succeeded, "failed", outcome.Status.Failed)
-	fmt.Println("next:", outcome.Wake.Reason)
-	fmt.Println("retry:", outcome.Retry)
+	fmt.Println("pods to create:", len(decision.Create))
+	fmt.Println("next:", outcome.Wake.After, outcome.Wake.Reason)
 	// Output:
-	// create a pod: 0 pods active, 2 wanted
-	// create a pod: 0 pods active, 2 wanted
-	// active 2 succeeded 1 failed 1
-	// next: a pod changes, or the spec
-	// retry: pods failed since the last sync
+	// active 0 succeeded 1 failed 1
+	// pods to create: 0
+	// next: 10s the back-off after a failure ends
+}
+
+// ended is a pod that has ended and is not counted yet.
+func ended(name string, phase corev1.PodPhase, at time.Time) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(at),
+			Finalizers: []string{batchv1.JobTrackingFinalizer},
+		},
+		Status: corev1.PodStatus{Phase: phase},
+	}
 }
 
 // A Controller on the in-memory cluster of package fake. On a real one, package
 // kube does this wiring.
 func ExampleController() {
 	ctx := context.Background()
-	clock := fake.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	clock := fake.NewClock(exampleTime)
 	cluster := fake.NewCluster(clock)
 	view, queue := cluster.View(), fake.NewQueue(clock)
 

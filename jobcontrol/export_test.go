@@ -19,3 +19,6 @@ func Expected(c *Controller, job types.UID) int {
 	creations, deletions := c.expectations.Pending(job)
 	return creations + deletions
 }
+
+// IndexesOf returns the set of these indexes.
+func IndexesOf(list []int) Indexes { return indexesOf(list) }

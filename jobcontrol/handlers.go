@@ -1,6 +1,7 @@
 package jobcontrol
 
 import (
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -17,7 +18,9 @@ import (
 
 // JobAdded takes a Job that the cache has begun to show.
 func (c *Controller) JobAdded(job *batchv1.Job) {
-	c.queue.Add(keyOf(job.Namespace, job.Name))
+	if c.manages(job) {
+		c.queue.Add(keyOf(job.Namespace, job.Name))
+	}
 }
 
 // JobUpdated takes a change of a Job. A change of its spec is acted on at once,
@@ -26,6 +29,9 @@ func (c *Controller) JobAdded(job *batchv1.Job) {
 func (c *Controller) JobUpdated(old, cur *batchv1.Job) {
 	if old.UID != cur.UID {
 		c.JobDeleted(old)
+	}
+	if !c.manages(cur) {
+		return
 	}
 	key := keyOf(cur.Namespace, cur.Name)
 	if old.UID != cur.UID || old.Generation != cur.Generation || cur.DeletionTimestamp != nil {
@@ -37,8 +43,12 @@ func (c *Controller) JobUpdated(old, cur *batchv1.Job) {
 
 // JobDeleted takes a Job that is gone, as it was last seen.
 func (c *Controller) JobDeleted(job *batchv1.Job) {
-	c.expectations.Forget(job.UID)
-	c.queue.Add(keyOf(job.Namespace, job.Name))
+	key := keyOf(job.Namespace, job.Name)
+	c.forgetJob(job.UID)
+	if c.manages(job) {
+		c.orphans.note(key, job.UID)
+	}
+	c.queue.Add(key)
 }
 
 // PodAdded takes a pod that the cache has begun to show.
@@ -49,6 +59,7 @@ func (c *Controller) PodAdded(pod *corev1.Pod) {
 		return
 	}
 	c.expectations.CreationObserved(owner.uid)
+	c.noteOrphan(pod, owner)
 	if pod.DeletionTimestamp != nil {
 		c.expectations.DeletionObserved(owner.uid, pod.UID)
 	}
@@ -79,9 +90,13 @@ func (c *Controller) PodUpdated(old, cur *corev1.Pod) {
 	if cur.DeletionTimestamp != nil {
 		c.expectations.DeletionObserved(is.uid, cur.UID)
 	}
+	if !slices.Contains(cur.Finalizers, c.names.finalizer()) {
+		c.releases.observed(is.uid, cur.UID)
+	}
+	c.noteOrphan(cur, is)
 	var delay time.Duration
-	if cur.Status.Phase == corev1.PodFailed && old.Status.Phase != corev1.PodFailed {
-		delay = backoff(c.queue.NumRequeues(is.key), c.backoff, c.maxBackoff)
+	if c.accounting == Recount && cur.Status.Phase == corev1.PodFailed && old.Status.Phase != corev1.PodFailed {
+		delay = c.backoff.after(c.queue.NumRequeues(is.key))
 	}
 	c.enqueue(is.key, delay)
 }
@@ -93,12 +108,22 @@ func (c *Controller) PodDeleted(pod *corev1.Pod) {
 		return
 	}
 	c.expectations.DeletionObserved(owner.uid, pod.UID)
+	c.releases.observed(owner.uid, pod.UID)
 	c.enqueue(owner.key, 0)
 }
 
-// orphanSeen asks for a sync of every Job that may adopt the pod.
+// orphanSeen asks for a sync of every Job that may adopt the pod, and for the
+// removal of the finalizer if none may.
 func (c *Controller) orphanSeen(pod *corev1.Pod) {
-	if metav1.GetControllerOfNoCopy(pod) != nil || pod.DeletionTimestamp != nil || len(pod.Labels) == 0 {
+	if metav1.GetControllerOfNoCopy(pod) != nil {
+		return // another kind's
+	}
+	if c.accounting == Tracked && slices.Contains(pod.Finalizers, c.names.finalizer()) {
+		key := keyOf(pod.Namespace, orDefault(pod.Labels[c.names.jobName()], pod.Name))
+		c.orphans.note(key, "")
+		c.queue.Add(key)
+	}
+	if pod.DeletionTimestamp != nil || len(pod.Labels) == 0 {
 		return
 	}
 	jobs, err := c.jobs.Jobs(pod.Namespace)
@@ -107,17 +132,23 @@ func (c *Controller) orphanSeen(pod *corev1.Pod) {
 		return
 	}
 	for _, job := range jobs {
-		if selector, errs := readSelector(job); len(errs) == 0 && isOrphanOf(pod, selector) {
+		if c.manages(job) && c.mayAdoptPod(job, pod) {
 			c.enqueue(keyOf(job.Namespace, job.Name), 0)
 		}
 	}
 }
 
+// mayAdoptPod says whether the Job's selector matches a pod without owner.
+func (c *Controller) mayAdoptPod(job *batchv1.Job, pod *corev1.Pod) bool {
+	selector, errs := readSelector(job, c.names)
+	return len(errs) == 0 && isOrphanOf(pod, selector)
+}
+
 // owner is the Job that a pod belongs to. It is known by the UID; the key says
 // where to look for it.
 type owner struct {
-	key string
-	uid types.UID
+	key, name string
+	uid       types.UID
 }
 
 // ownerOf returns the owner by the controller reference, if that is of the
@@ -131,7 +162,7 @@ func (c *Controller) ownerOf(pod *corev1.Pod) (owner, bool) {
 	if err != nil || gv.Group != c.owner.Group {
 		return owner{}, false
 	}
-	return owner{keyOf(pod.Namespace, ref.Name), ref.UID}, true
+	return owner{keyOf(pod.Namespace, ref.Name), ref.Name, ref.UID}, true
 }
 
 func keyOf(namespace, name string) string { return namespace + "/" + name }

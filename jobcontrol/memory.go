@@ -24,6 +24,8 @@ type record struct {
 	// cache has shown it; wroteAt is when.
 	wrote   string
 	wroteAt time.Time
+	// failures is what back-off remembers; nil: nothing yet.
+	failures *Failures
 }
 
 // begin notes that a sync of the Job begins. It returns the UID that the key
@@ -69,6 +71,29 @@ func (m *memory) wrote(key string, job *batchv1.Job, now time.Time) {
 	defer m.mu.Unlock()
 	if r, known := m.records[key]; known && r.uid == job.UID {
 		r.wrote, r.wroteAt = job.ResourceVersion, now
+		m.records[key] = r
+	}
+}
+
+// failures returns what is remembered of the failures of the Job that the key
+// stands for. The first time after a start that is what its pods tell.
+func (m *memory) failures(key string, fromPods func() Failures) Failures {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.records[key]
+	if r.failures == nil {
+		r.failures = new(fromPods())
+		m.records[key] = r
+	}
+	return *r.failures
+}
+
+// remember keeps the failures for the next sync of the key.
+func (m *memory) remember(key string, f Failures) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r, known := m.records[key]; known {
+		r.failures = &f
 		m.records[key] = r
 	}
 }

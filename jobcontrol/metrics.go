@@ -54,9 +54,7 @@ func (m *Metrics) ended(status *batchv1.JobStatus) {
 	if m == nil || m.Ended == nil {
 		return
 	}
-	for _, kind := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
-		if HasCondition(status, kind) {
-			m.Ended(kind, Condition(status, kind).Reason)
-		}
+	if end, finished := terminal(status); finished {
+		m.Ended(end.Type, end.Reason)
 	}
 }

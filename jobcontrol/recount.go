@@ -12,10 +12,6 @@ import (
 	"github.com/jobwright/jobwright/podsort"
 )
 
-// maxCreations bounds the creations of one sync, so that one large Job does
-// not hold a worker; the rest follows when these have been seen.
-const maxCreations = 500
-
 // recount are the accounts of Recount: what the pods of this sync say.
 type recount struct {
 	job   *batchv1.Job
@@ -124,6 +120,9 @@ func deletions(pods []*corev1.Pod, n int, reason string) []Deletion {
 func isActive(pod *corev1.Pod) bool {
 	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed && pod.DeletionTimestamp == nil
 }
+
+// interim: nothing comes before the one status.
+func (p *recount) interim(Decision, Result) Interim { return Interim{} }
 
 func (p *recount) settle(d Decision, r Result) Outcome {
 	deleted := count(r.Deleted, Done, Done)

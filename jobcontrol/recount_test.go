@@ -56,7 +56,7 @@ func mustPlan(t *testing.T, s jobcontrol.Snapshot) jobcontrol.Decision {
 	return d
 }
 
-func ended(out jobcontrol.Outcome) string {
+func endOf(out jobcontrol.Outcome) string {
 	if out.Status == nil {
 		return ""
 	}
@@ -125,7 +125,7 @@ func TestRecountDecides(t *testing.T) {
 			if len(d.Create) != tt.create || len(d.Delete) != tt.deletes {
 				t.Errorf("creates %d and deletes %d, want %d and %d", len(d.Create), len(d.Delete), tt.create, tt.deletes)
 			}
-			if got := ended(d.Settle(jobcontrol.AllDone(d))); got != tt.end {
+			if got := endOf(d.Settle(jobcontrol.AllDone(d))); got != tt.end {
 				t.Errorf("ends %q, want %q", got, tt.end)
 			}
 		})
@@ -136,15 +136,15 @@ func TestRecountKeepsTheOriginalRuleOfRetries(t *testing.T) {
 	job := stored(func(j *batchv1.Job) { j.Spec.BackoffLimit = new(int32(2)) })
 	s := snapshot(job, "F")
 	s.Retries = 1
-	if got := ended(mustPlan(t, s).Settle(jobcontrol.Result{})); got != "" {
+	if got := endOf(mustPlan(t, s).Settle(jobcontrol.Result{})); got != "" {
 		t.Errorf("with 1 retry and limit 2 it ends %q, want it to go on", got)
 	}
 	s.Retries = 2
-	if got := ended(mustPlan(t, s).Settle(jobcontrol.Result{})); got != "FailedBackoffLimitExceeded" {
+	if got := endOf(mustPlan(t, s).Settle(jobcontrol.Result{})); got != "FailedBackoffLimitExceeded" {
 		t.Errorf("with 2 retries, a new failure and limit 2 it ends %q", got)
 	}
 	job.Status.Failed = 1
-	if got := ended(mustPlan(t, s).Settle(jobcontrol.Result{})); got != "" {
+	if got := endOf(mustPlan(t, s).Settle(jobcontrol.Result{})); got != "" {
 		t.Errorf("with 2 retries and no new failure it ends %q, want it to go on", got)
 	}
 }
@@ -178,7 +178,7 @@ func TestSettleCountsWhatWasDone(t *testing.T) {
 		})
 		d := mustPlan(t, snapshot(job, "FRR"))
 		out := d.Settle(jobcontrol.Result{Deleted: []jobcontrol.Call{done, refused}, Err: fmt.Errorf("refused")})
-		if end := ended(out); end != "" || out.Status.Active != 1 || out.Status.Failed != 2 || len(out.Events) != 0 {
+		if end := endOf(out); end != "" || out.Status.Active != 1 || out.Status.Failed != 2 || len(out.Events) != 0 {
 			t.Fatalf("ends %q, active %d, failed %d, events %v; want neither end nor event, 1, 2", end, out.Status.Active, out.Status.Failed, out.Events)
 		}
 		job.Status = *out.Status
@@ -187,7 +187,7 @@ func TestSettleCountsWhatWasDone(t *testing.T) {
 		if len(d.Create) != 0 || len(d.Delete) != 1 {
 			t.Fatalf("next it creates %d and deletes %d, want 0 and 1", len(d.Create), len(d.Delete))
 		}
-		if end := ended(d.Settle(jobcontrol.AllDone(d))); end != "FailedBackoffLimitExceeded" {
+		if end := endOf(d.Settle(jobcontrol.AllDone(d))); end != "FailedBackoffLimitExceeded" {
 			t.Errorf("ends %q", end)
 		}
 	})
@@ -228,13 +228,13 @@ func TestDeadline(t *testing.T) {
 	})
 	t.Run("at the deadline the Job fails and its pods go", func(t *testing.T) {
 		d := mustPlan(t, snapshot(withDeadline(60), "RS"))
-		if end := ended(d.Settle(jobcontrol.AllDone(d))); len(d.Delete) != 1 || end != "FailedDeadlineExceeded" {
+		if end := endOf(d.Settle(jobcontrol.AllDone(d))); len(d.Delete) != 1 || end != "FailedDeadlineExceeded" {
 			t.Errorf("deletes %d, ends %q", len(d.Delete), end)
 		}
 	})
 	t.Run("a deadline beyond all time is none", func(t *testing.T) {
 		d := mustPlan(t, snapshot(withDeadline(1<<62), "R"))
-		if end := ended(d.Settle(jobcontrol.AllDone(d))); end != "" {
+		if end := endOf(d.Settle(jobcontrol.AllDone(d))); end != "" {
 			t.Errorf("ends %q", end)
 		}
 	})
@@ -242,7 +242,7 @@ func TestDeadline(t *testing.T) {
 		s := snapshot(withDeadline(60), "R")
 		s.Now = epoch.Add(-time.Hour)
 		d := mustPlan(t, s)
-		if end := ended(d.Settle(jobcontrol.AllDone(d))); end != "" {
+		if end := endOf(d.Settle(jobcontrol.AllDone(d))); end != "" {
 			t.Errorf("ends %q", end)
 		}
 	})

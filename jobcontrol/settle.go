@@ -5,6 +5,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // Call is what became of one call that a Decision asked for.
@@ -43,6 +44,9 @@ type Result struct {
 	// Deleted and Created hold what became of each entry of Decision.Delete
 	// and Decision.Create, by its position. Entries left out were Skipped.
 	Deleted, Created []Call
+	// Released holds what became of each entry of Interim.Release. It is empty
+	// when Interim is asked.
+	Released []Call
 	// Err is a failure that the Job is to be retried for, or nil.
 	Err error
 }
@@ -50,14 +54,40 @@ type Result struct {
 // AllDone is the Result of a Decision of which every call succeeds: for asking
 // what would happen.
 func AllDone(d Decision) Result {
-	all := func(n int) []Call {
-		calls := make([]Call, n)
-		for i := range calls {
-			calls[i] = Done
-		}
-		return calls
+	r := Result{Deleted: allDone(len(d.Delete)), Created: allDone(len(d.Create))}
+	r.Released = allDone(len(d.Interim(r).Release))
+	return r
+}
+
+func allDone(n int) []Call {
+	calls := make([]Call, n)
+	for i := range calls {
+		calls[i] = Done
 	}
-	return Result{Deleted: all(len(d.Delete)), Created: all(len(d.Create))}
+	return calls
+}
+
+// Interim is what comes between the calls of a Decision and its Outcome. The
+// caller writes the status, then removes the finalizers, in any order; when the
+// write fails, it does neither.
+type Interim struct {
+	// Status is the status to write first, the caller's own, or nil. It lists
+	// the pods of Release that are to be counted.
+	Status *batchv1.JobStatus
+	// Events become true by the write of Status.
+	Events []Event
+	// Failures is what to remember of the Job's failures once Status is written.
+	Failures Failures
+	// Release lists the pods to remove the finalizer from. Every one is to be
+	// tried, whatever becomes of the others; one that is gone is Done.
+	Release []Release
+}
+
+// Release is a pod whose finalizer is to be removed.
+type Release struct {
+	Pod *corev1.Pod
+	// Reason says why, for a person.
+	Reason string
 }
 
 // Outcome is how a sync ends. The caller writes the status, then sends the
@@ -95,6 +125,15 @@ type Wake struct {
 // ErrPodsFailed is the Outcome.Retry of a Job that goes on after new failures
 // of its pods: the queue counts it, and so grows the delay.
 var ErrPodsFailed = errors.New("pods failed since the last sync")
+
+// Interim says what must be stored before finalizers go, and which then go. It
+// is as pure as Plan.
+func (d Decision) Interim(r Result) Interim {
+	if d.accounts == nil {
+		return Interim{}
+	}
+	return d.accounts.interim(d, r)
+}
 
 // Settle turns what was done into the status to write. Counters are computed
 // here alone: a refused creation is not active, a refused deletion still is.

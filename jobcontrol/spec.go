@@ -30,7 +30,10 @@ const (
 // stays nil: that is a work queue. The selector and its labels are generated
 // from the Job's UID, unless the Job selects its pods by hand
 // (spec.manualSelector) or has no UID yet.
-func Default(job *batchv1.Job) {
+func Default(job *batchv1.Job) { Names{}.Default(job) }
+
+// Default is the function of that name with these names on the pods.
+func (n Names) Default(job *batchv1.Job) {
 	spec := &job.Spec
 	if spec.Completions == nil && spec.Parallelism == nil {
 		spec.Completions = new(defaultParallelism)
@@ -45,8 +48,8 @@ func Default(job *batchv1.Job) {
 	setDefault(&spec.ManualSelector, false)
 	setDefault(&spec.PodReplacementPolicy, defaultReplacement(spec))
 	if spec.Selector == nil && !*spec.ManualSelector && job.UID != "" {
-		spec.Selector = &metav1.LabelSelector{MatchLabels: selectorLabels(job.UID)}
-		spec.Template.Labels = podLabels(job)
+		spec.Selector = &metav1.LabelSelector{MatchLabels: n.selector(job.UID)}
+		spec.Template.Labels = podLabels(job, n)
 	}
 }
 
@@ -65,16 +68,16 @@ func defaultReplacement(spec *batchv1.JobSpec) batchv1.PodReplacementPolicy {
 	return batchv1.TerminatingOrFailed
 }
 
-// selectorLabels is what the generated selector of a Job asks of its pods.
-func selectorLabels(uid types.UID) map[string]string {
-	return map[string]string{batchv1.ControllerUidLabel: string(uid)}
+// selector is what the generated selector of a Job asks of its pods.
+func (n Names) selector(uid types.UID) map[string]string {
+	return map[string]string{n.controllerUID(): string(uid)}
 }
 
 // Validate says whether Plan can honour the Job, in the default accounting
 // mode. The error names every field that it cannot, and wraps ErrInvalid.
 // Absent fields have their default meaning.
 func Validate(job *batchv1.Job) error {
-	_, err := readSpec(job, defaultAccounting)
+	_, err := readSpec(job, Tracked, Names{})
 	return err
 }
 
@@ -86,11 +89,20 @@ type jobSpec struct {
 	backoffLimit int32
 	deadline     time.Duration // 0: none
 	selector     labels.Selector
+
+	indexed           bool
+	suspended         bool
+	onFailure         bool   // containers restart in place
+	replaceFailedOnly bool   // podReplacementPolicy Failed
+	perIndex          *int32 // backoffLimitPerIndex
+	maxFailedIndexes  *int32
+	failurePolicy     *batchv1.PodFailurePolicy
+	successRules      []successRule
 }
 
 // readSpec reads the spec once, so that nothing behind it meets a nil or a
 // value out of range.
-func readSpec(job *batchv1.Job, mode Accounting) (jobSpec, error) {
+func readSpec(job *batchv1.Job, mode Accounting, names Names) (jobSpec, error) {
 	if job == nil {
 		return jobSpec{}, fmt.Errorf("%w: no Job", ErrInvalid)
 	}
@@ -100,9 +112,13 @@ func readSpec(job *batchv1.Job, mode Accounting) (jobSpec, error) {
 	errs := checkNumbers(&job.Spec)
 	errs = append(errs, checkMode(&job.Spec)...)
 	errs = append(errs, checkTemplate(&job.Spec.Template)...)
-	errs = append(errs, checkSupported(&job.Spec, mode.orDefault())...)
-	selector, selectorErrs := readSelector(job)
+	errs = append(errs, checkSupported(&job.Spec, mode)...)
+	selector, selectorErrs := readSelector(job, names)
 	errs = append(errs, selectorErrs...)
+	successRules, err := readSuccessPolicy(job.Spec.SuccessPolicy, int(valueOr(job.Spec.Completions, 0)))
+	if err != nil {
+		errs = append(errs, field.Invalid(field.NewPath("spec", "successPolicy"), "", err.Error()))
+	}
 	if len(errs) > 0 {
 		return jobSpec{}, fmt.Errorf("%w: Job %s/%s: %w", ErrInvalid, job.Namespace, job.Name, errs.ToAggregate())
 	}
@@ -112,6 +128,15 @@ func readSpec(job *batchv1.Job, mode Accounting) (jobSpec, error) {
 		workQueue:    job.Spec.Completions == nil && job.Spec.Parallelism != nil,
 		backoffLimit: valueOr(job.Spec.BackoffLimit, defaultBackoffLimit),
 		selector:     selector,
+
+		indexed:           valueOr(job.Spec.CompletionMode, "") == batchv1.IndexedCompletion,
+		suspended:         valueOr(job.Spec.Suspend, false),
+		onFailure:         job.Spec.Template.Spec.RestartPolicy == corev1.RestartPolicyOnFailure,
+		replaceFailedOnly: job.Spec.PodFailurePolicy != nil || valueOr(job.Spec.PodReplacementPolicy, "") == batchv1.Failed,
+		perIndex:          job.Spec.BackoffLimitPerIndex,
+		maxFailedIndexes:  job.Spec.MaxFailedIndexes,
+		failurePolicy:     job.Spec.PodFailurePolicy,
+		successRules:      successRules,
 	}
 	if job.Spec.ActiveDeadlineSeconds != nil {
 		s.deadline = seconds(*job.Spec.ActiveDeadlineSeconds)
@@ -143,6 +168,9 @@ func checkNumbers(spec *batchv1.JobSpec) (errs field.ErrorList) {
 	check("parallelism", spec.Parallelism)
 	check("completions", spec.Completions)
 	check("backoffLimit", spec.BackoffLimit)
+	check("backoffLimitPerIndex", spec.BackoffLimitPerIndex)
+	check("maxFailedIndexes", spec.MaxFailedIndexes)
+	check("ttlSecondsAfterFinished", spec.TTLSecondsAfterFinished)
 	if d := spec.ActiveDeadlineSeconds; d != nil && *d <= 0 {
 		errs = append(errs, field.Invalid(field.NewPath("spec", "activeDeadlineSeconds"), *d, "must be positive"))
 	}
@@ -174,7 +202,7 @@ func checkTemplate(template *corev1.PodTemplateSpec) (errs field.ErrorList) {
 
 // readSelector returns the selector of the Job's pods, or the one that the API
 // would have generated.
-func readSelector(job *batchv1.Job) (labels.Selector, field.ErrorList) {
+func readSelector(job *batchv1.Job, names Names) (labels.Selector, field.ErrorList) {
 	path := field.NewPath("spec", "selector")
 	if job.UID == "" {
 		return nil, field.ErrorList{field.Required(field.NewPath("metadata", "uid"), "pods are owned by UID")}
@@ -183,7 +211,7 @@ func readSelector(job *batchv1.Job) (labels.Selector, field.ErrorList) {
 		if valueOr(job.Spec.ManualSelector, false) {
 			return nil, field.ErrorList{field.Required(path, "spec.manualSelector is true")}
 		}
-		return labels.SelectorFromValidatedSet(selectorLabels(job.UID)), nil
+		return labels.SelectorFromValidatedSet(names.selector(job.UID)), nil
 	}
 	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
 	if err != nil {

@@ -38,26 +38,57 @@ func TestSpecsThatCannotBeHonoured(t *testing.T) {
 		},
 		"metadata.uid": func(j *batchv1.Job) { j.UID = "" },
 
-		// What Recount would ignore.
-		"spec.suspend":              func(j *batchv1.Job) { j.Spec.Suspend = new(true) },
-		"spec.completionMode: Forb": func(j *batchv1.Job) { j.Spec.CompletionMode = new(batchv1.IndexedCompletion) },
-		"spec.backoffLimitPerIndex": func(j *batchv1.Job) { j.Spec.BackoffLimitPerIndex = new(int32(1)) },
-		"spec.maxFailedIndexes":     func(j *batchv1.Job) { j.Spec.MaxFailedIndexes = new(int32(1)) },
-		"spec.podFailurePolicy":     func(j *batchv1.Job) { j.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{} },
-		"spec.successPolicy":        func(j *batchv1.Job) { j.Spec.SuccessPolicy = &batchv1.SuccessPolicy{} },
-		"spec.podReplacementPolicy": func(j *batchv1.Job) { j.Spec.PodReplacementPolicy = new(batchv1.Failed) },
+		"spec.backoffLimitPerIndex":            func(j *batchv1.Job) { j.Spec.BackoffLimitPerIndex = new(int32(-1)) },
+		"spec.backoffLimitPerIndex: Forbidden": func(j *batchv1.Job) { j.Spec.BackoffLimitPerIndex = new(int32(1)) },
+		"spec.maxFailedIndexes: Forbidden":     func(j *batchv1.Job) { j.Spec.MaxFailedIndexes = new(int32(1)) },
+		"spec.completions: Required":           func(j *batchv1.Job) { j.Spec.CompletionMode = new(batchv1.IndexedCompletion) },
+		"spec.successPolicy: Forbidden":        func(j *batchv1.Job) { j.Spec.SuccessPolicy = &batchv1.SuccessPolicy{} },
+		"spec.successPolicy: Invalid": func(j *batchv1.Job) {
+			j.Spec.CompletionMode, j.Spec.Completions = new(batchv1.IndexedCompletion), new(int32(3))
+			j.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: new("2-1")}}}
+		},
+		"none is below completions": func(j *batchv1.Job) {
+			j.Spec.CompletionMode, j.Spec.Completions = new(batchv1.IndexedCompletion), new(int32(3))
+			j.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: new("3-9")}}}
+		},
+		"spec.podReplacementPolicy": func(j *batchv1.Job) { j.Spec.PodReplacementPolicy = new(batchv1.PodReplacementPolicy("Never")) },
+		"supported values: \"Failed\"": func(j *batchv1.Job) {
+			j.Spec.PodFailurePolicy, j.Spec.PodReplacementPolicy = &batchv1.PodFailurePolicy{}, new(batchv1.TerminatingOrFailed)
+		},
+		"spec.podFailurePolicy: Forbidden": func(j *batchv1.Job) {
+			j.Spec.PodFailurePolicy, j.Spec.Template.Spec.RestartPolicy = &batchv1.PodFailurePolicy{}, corev1.RestartPolicyOnFailure
+		},
+		"spec.podFailurePolicy.rules[0].action": func(j *batchv1.Job) {
+			j.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{Action: "FailIndex", OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: "In"}}}}
+		},
+		"spec.podFailurePolicy.rules[0]: Invalid": func(j *batchv1.Job) {
+			j.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{Action: "Ignore"}}}
+		},
+		"spec.podFailurePolicy.rules[0].onExitCodes.operator": func(j *batchv1.Job) {
+			j.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{Action: "Ignore", OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: "Near"}}}}
+		},
+		"status.completedIndexes": func(j *batchv1.Job) {
+			j.Spec.CompletionMode, j.Spec.Completions = new(batchv1.IndexedCompletion), new(int32(3))
+			j.Status.CompletedIndexes = "1,1"
+		},
+		"status.failedIndexes": func(j *batchv1.Job) {
+			j.Spec.CompletionMode, j.Spec.Completions, j.Spec.BackoffLimitPerIndex = new(batchv1.IndexedCompletion), new(int32(3)), new(int32(1))
+			j.Status.FailedIndexes = new("5-3")
+		},
 	}
 	for field, spoil := range tests {
 		t.Run(field, func(t *testing.T) {
 			job := stored(spoil)
-			d, err := jobcontrol.Plan(snapshot(job, "RRF"))
+			s := snapshot(job, "RRF")
+			s.Accounting = jobcontrol.Tracked
+			d, err := jobcontrol.Plan(s)
 			if !errors.Is(err, jobcontrol.ErrInvalid) || !strings.Contains(err.Error(), field) || !strings.Contains(err.Error(), "ns/j") {
 				t.Errorf("Plan says %v", err)
 			}
 			if len(d.Create)+len(d.Delete) != 0 {
 				t.Errorf("it creates %d and deletes %d", len(d.Create), len(d.Delete))
 			}
-			if err := jobcontrol.Validate(job); !errors.Is(err, jobcontrol.ErrInvalid) {
+			if err := jobcontrol.Validate(job); !errors.Is(err, jobcontrol.ErrInvalid) && !strings.HasPrefix(field, "status") {
 				t.Errorf("Validate says %v", err)
 			}
 		})
@@ -176,7 +207,7 @@ func TestNewPod(t *testing.T) {
 		j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
 	})
 	before := job.DeepCopy()
-	pod := jobcontrol.NewPod(job, schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Batch"}, jobcontrol.Slot{})
+	pod := jobcontrol.NewPod(job, schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Batch"}, jobcontrol.Names{}, jobcontrol.Slot{})
 	want := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:    "ns",
@@ -203,9 +234,29 @@ func TestNewPod(t *testing.T) {
 	}
 	t.Run("a selector that is there needs no labels of ours", func(t *testing.T) {
 		job.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}
-		pod := jobcontrol.NewPod(job, schema.GroupVersionKind{Version: "v1", Kind: "Batch"}, jobcontrol.Slot{})
+		pod := jobcontrol.NewPod(job, schema.GroupVersionKind{Version: "v1", Kind: "Batch"}, jobcontrol.Names{}, jobcontrol.Slot{})
 		if diff := cmp.Diff(map[string]string{"app": "x"}, pod.Labels); diff != "" {
 			t.Errorf("labels (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// TestWhatRecountWouldIgnore is refused, by the name of the field.
+func TestWhatRecountWouldIgnore(t *testing.T) {
+	tests := map[string]func(*batchv1.Job){
+		"spec.suspend":              func(j *batchv1.Job) { j.Spec.Suspend = new(true) },
+		"spec.completionMode: Forb": func(j *batchv1.Job) { j.Spec.CompletionMode = new(batchv1.IndexedCompletion) },
+		"spec.backoffLimitPerIndex": func(j *batchv1.Job) { j.Spec.BackoffLimitPerIndex = new(int32(1)) },
+		"spec.maxFailedIndexes":     func(j *batchv1.Job) { j.Spec.MaxFailedIndexes = new(int32(1)) },
+		"spec.podFailurePolicy":     func(j *batchv1.Job) { j.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{} },
+		"spec.successPolicy":        func(j *batchv1.Job) { j.Spec.SuccessPolicy = &batchv1.SuccessPolicy{} },
+		"spec.podReplacementPolicy": func(j *batchv1.Job) { j.Spec.PodReplacementPolicy = new(batchv1.Failed) },
+	}
+	for field, ask := range tests {
+		t.Run(field, func(t *testing.T) {
+			if _, err := jobcontrol.Plan(snapshot(stored(ask), "R")); !errors.Is(err, jobcontrol.ErrInvalid) || !strings.Contains(err.Error(), field) {
+				t.Errorf("Plan says %v", err)
+			}
+		})
+	}
 }

@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Next is what a sync asks of the queue.
@@ -38,19 +39,26 @@ func (c *Controller) Sync(ctx context.Context, key string) (next Next, err error
 		return Next{Forget: true}, err
 	}
 	job, err := c.jobs.Job(namespace, name)
+	if apierrors.IsNotFound(err) {
+		c.forget(key)
+		return Next{Forget: true}, c.releaseOrphans(ctx, key, namespace, nil)
+	}
+	if err != nil {
+		return Next{}, fmt.Errorf("read Job %s: %w", key, err)
+	}
+	if err := c.releaseOrphans(ctx, key, namespace, job); err != nil {
+		return Next{}, err
+	}
 	switch {
-	case apierrors.IsNotFound(err):
+	case !c.manages(job):
 		c.forget(key)
 		return Next{Forget: true}, nil
-	case err != nil:
-		return Next{}, fmt.Errorf("read Job %s: %w", key, err)
 	case IsFinished(job):
 		c.forget(key)
-		c.expectations.Forget(job.UID)
-		return Next{Forget: true}, nil
+		return c.syncFinished(ctx, job)
 	}
 	if before := c.memory.begin(key, job.UID, began); before != "" {
-		c.expectations.Forget(before)
+		c.forgetJob(before)
 		c.queue.Forget(key)
 	}
 	if c.memory.stale(key, job, began, c.patience) {
@@ -62,8 +70,24 @@ func (c *Controller) Sync(ctx context.Context, key string) (next Next, err error
 // forget drops all that is kept for the Job that the key stood for.
 func (c *Controller) forget(key string) {
 	if uid := c.memory.drop(key); uid != "" {
-		c.expectations.Forget(uid)
+		c.forgetJob(uid)
 	}
+}
+
+func (c *Controller) forgetJob(uid types.UID) {
+	c.expectations.Forget(uid)
+	c.releases.forget(uid)
+}
+
+// syncFinished sees to what a Job that has ended leaves behind, and in the end
+// to the Job itself.
+func (c *Controller) syncFinished(ctx context.Context, job *batchv1.Job) (Next, error) {
+	c.expectations.Forget(job.UID)
+	if err := c.afterEnd(ctx, job); err != nil {
+		return Next{}, err
+	}
+	after, err := c.expire(ctx, job)
+	return Next{After: after, Forget: err == nil}, err
 }
 
 func splitKey(key string) (namespace, name string, err error) {
@@ -75,7 +99,7 @@ func splitKey(key string) (namespace, name string, err error) {
 }
 
 func (c *Controller) syncJob(ctx context.Context, key string, job *batchv1.Job) (Next, error) {
-	spec, err := readSpec(job, c.accounting)
+	spec, err := readSpec(job, c.accounting, c.names)
 	if err != nil {
 		c.event(job, Event{corev1.EventTypeWarning, "InvalidSpec", err.Error()})
 		return Next{Forget: true}, err
@@ -83,18 +107,47 @@ func (c *Controller) syncJob(ctx context.Context, key string, job *batchv1.Job) 
 	snapshot := Snapshot{
 		Job:        job,
 		Satisfied:  c.expectations.Satisfied(job.UID), // read before the pods: what is seen since is in them
+		Releasing:  c.releases.of(job.UID),
 		Retries:    c.queue.NumRequeues(key),
 		Accounting: c.accounting,
+		Names:      c.names,
+		Backoff:    c.backoff,
+		Judgement:  c.judgement,
 	}
 	if snapshot.Pods, err = c.claim(ctx, job, spec.selector); err != nil {
 		return Next{}, err
 	}
 	snapshot.Now = c.clock.Now()
-	decision := plan(snapshot, spec)
-	outcome := decision.Settle(c.act(ctx, job, decision))
+	snapshot.Failures = c.memory.failures(key, func() Failures { return PastFailures(snapshot.Pods, c.names) })
+	decision, err := plan(snapshot, spec)
+	if err != nil {
+		c.event(job, Event{corev1.EventTypeWarning, "InvalidStatus", err.Error()})
+		return Next{Forget: true}, err
+	}
+	return c.carryOut(ctx, key, job, decision)
+}
+
+// carryOut makes the calls of a decision, and writes what became of them: first
+// the pods that ended, then, when they are released, their count.
+func (c *Controller) carryOut(ctx context.Context, key string, job *batchv1.Job, d Decision) (Next, error) {
+	result := c.act(ctx, job, d)
+	interim := d.Interim(result)
+	if interim.Status != nil {
+		written, err := c.writeStatus(ctx, key, job, interim.Status, interim.Events)
+		if err != nil {
+			return Next{After: d.Settle(result).Wake.After}, errors.Join(err, result.Err)
+		}
+		job = written
+		c.memory.remember(key, interim.Failures)
+	}
+	var err error
+	result.Released, err = c.releasePods(ctx, job.UID, interim.Release)
+	result.Err = errors.Join(result.Err, err)
+
+	outcome := d.Settle(result)
 	next := Next{After: outcome.Wake.After}
 	if outcome.Status != nil {
-		if err := c.writeStatus(ctx, key, job, outcome); err != nil {
+		if _, err := c.writeStatus(ctx, key, job, outcome.Status, outcome.Events); err != nil {
 			return next, errors.Join(err, outcome.Retry)
 		}
 	}
@@ -103,19 +156,19 @@ func (c *Controller) syncJob(ctx context.Context, key string, job *batchv1.Job) 
 }
 
 // writeStatus writes the status and then tells of what became true by it.
-func (c *Controller) writeStatus(ctx context.Context, key string, job *batchv1.Job, outcome Outcome) error {
+func (c *Controller) writeStatus(ctx context.Context, key string, job *batchv1.Job, status *batchv1.JobStatus, events []Event) (*batchv1.Job, error) {
 	update := *job
-	update.Status = *outcome.Status
+	update.Status = *status
 	written, err := c.jobs.UpdateJobStatus(ctx, &update)
 	if err != nil {
-		return fmt.Errorf("write status of Job %s: %w", key, err)
+		return nil, fmt.Errorf("write status of Job %s: %w", key, err)
 	}
 	c.memory.wrote(key, written, c.clock.Now())
-	for _, e := range outcome.Events {
+	for _, e := range events {
 		c.event(job, e)
 	}
-	c.metrics.ended(outcome.Status)
-	return nil
+	c.metrics.ended(status)
+	return written, nil
 }
 
 // event sends an event about the Job under the owner's kind.

@@ -1,0 +1,306 @@
+package jobcontrol
+
+import (
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// maxUncounted bounds the UIDs in status.uncountedTerminatedPods, and with them
+// the size of the status and the removals of one sync.
+const maxUncounted = 500
+
+// ledger turns what was done into the two statuses of a sync: the one that
+// lists the pods that ended, and the one that counts them.
+type ledger struct {
+	*tracked
+	status batchv1.JobStatus // its slices are its own once changed
+	events []Event
+	// verdict is why the Job ends. carried says that it was carried out: no
+	// pod is active, so that every tracked pod may go.
+	verdict *cause
+	success bool
+	carried bool
+	full    bool // some pods had to stay for the next sync
+	release []Release
+}
+
+// newLedger writes the first status.
+func (p *tracked) newLedger(d Decision, r Result) *ledger {
+	l := &ledger{tracked: p, status: p.s.Job.Status, verdict: p.verdict, success: p.success}
+	deleted := l.countActions(d, r)
+	l.decide(int(deleted) == len(d.Delete))
+	l.startOrSuspend()
+	l.countUnheld()
+	l.list(d)
+	l.setIndexes()
+	return l
+}
+
+// countActions moves active, ready and terminating by what was done.
+func (l *ledger) countActions(d Decision, r Result) (deleted int32) {
+	ready := l.seen.ready
+	for i, call := range r.Deleted {
+		if call != Done {
+			continue
+		}
+		deleted++
+		if isReady(d.Delete[i].Pod) {
+			ready--
+		}
+	}
+	l.status.Active = l.seen.active - deleted + count(r.Created, Done, Unknown)
+	l.status.Ready = new(ready)
+	l.status.Terminating = new(l.seen.terminating + deleted)
+	return deleted
+}
+
+// decide finds whether the Job is complete, and stores why it ends.
+func (l *ledger) decide(allDeleted bool) {
+	isNew := l.verdictNew
+	if l.verdict == nil && l.s.Satisfied && l.complete() {
+		l.verdict = &cause{batchv1.JobReasonCompletionsReached, "Reached expected number of succeeded pods"}
+		l.success, isNew = true, true
+	}
+	l.carried = l.verdict != nil && allDeleted && l.s.Satisfied
+	if !isNew {
+		return
+	}
+	// A rule that a pod matched is stored before that pod may go, for nobody
+	// could find it again. All other causes stay to be found.
+	byPolicy := l.verdict.reason == batchv1.JobReasonPodFailurePolicy
+	if !l.s.Satisfied && !byPolicy {
+		return
+	}
+	kind := batchv1.JobFailureTarget
+	if l.success {
+		kind = batchv1.JobSuccessCriteriaMet
+	}
+	l.setCondition(kind, corev1.ConditionTrue, *l.verdict)
+}
+
+// complete says whether the Job has all that it asks for and nothing at work.
+func (l *ledger) complete() bool {
+	switch {
+	case l.status.Active > 0:
+		return false
+	case l.spec.workQueue:
+		return l.succeeded > 0
+	}
+	return l.succeeded >= l.spec.completions
+}
+
+func (l *ledger) setCondition(kind batchv1.JobConditionType, value corev1.ConditionStatus, why cause) {
+	l.status.Conditions = slices.Clone(l.status.Conditions)
+	at := metav1.NewTime(l.s.Now)
+	c := batchv1.JobCondition{
+		Type: kind, Status: value, LastProbeTime: at, LastTransitionTime: at,
+		Reason: why.reason, Message: why.message,
+	}
+	if old := Condition(&l.status, kind); old != nil {
+		*old = c
+	} else {
+		l.status.Conditions = append(l.status.Conditions, c)
+	}
+}
+
+// countUnheld counts the listed pods that no longer hold the finalizer.
+func (l *ledger) countUnheld() {
+	l.setUncounted(func(uid types.UID) bool { return l.seen.listed[uid] })
+}
+
+// setUncounted keeps the UIDs that still hold and counts the others.
+func (l *ledger) setUncounted(holds func(types.UID) bool) {
+	var old, kept batchv1.UncountedTerminatedPods
+	if l.status.UncountedTerminatedPods != nil {
+		old = *l.status.UncountedTerminatedPods
+	}
+	kept.Succeeded = filter(old.Succeeded, holds)
+	kept.Failed = filter(old.Failed, holds)
+	if !l.spec.indexed {
+		l.status.Succeeded += int32(len(old.Succeeded) - len(kept.Succeeded))
+	}
+	l.status.Failed += int32(len(old.Failed) - len(kept.Failed))
+	l.status.UncountedTerminatedPods = &kept
+}
+
+func filter(uids []types.UID, keep func(types.UID) bool) (kept []types.UID) {
+	for _, uid := range uids {
+		if keep(uid) {
+			kept = append(kept, uid)
+		}
+	}
+	return kept
+}
+
+// list puts the pods that have ended where they will be counted, and says
+// which may then be released.
+func (l *ledger) list(d Decision) {
+	var completed []int
+	u := l.status.UncountedTerminatedPods
+	for _, pod := range l.outgoing(d) {
+		if len(completed)+len(u.Succeeded)+len(u.Failed) >= maxUncounted {
+			l.full = true
+			break
+		}
+		l.release = append(l.release, Release{Pod: pod.Pod, Reason: "it is counted or will never be"})
+		switch {
+		case pod.listed || !pod.isOfJob(l.spec.indexed):
+		case pod.ongoing:
+		case !pod.failed && l.spec.indexed:
+			completed = append(completed, pod.index)
+		case !pod.failed:
+			u.Succeeded = append(u.Succeeded, pod.UID)
+		case pod.counted:
+			u.Failed = append(u.Failed, pod.UID)
+		}
+	}
+	if l.spec.indexed {
+		l.completed = l.completedBefore.Union(indexesOf(completed))
+	}
+}
+
+// outgoing are the tracked pods that may be released in this sync: those that
+// have ended, and once the Job has ended or goes, all others too.
+func (l *ledger) outgoing(d Decision) []endedPod {
+	if !l.carried && l.s.Job.DeletionTimestamp == nil {
+		out := make([]endedPod, 0, len(l.seen.ended))
+		for _, pod := range l.seen.ended {
+			if !l.mustWait(pod) {
+				out = append(out, pod)
+			}
+		}
+		return out
+	}
+	out := slices.Clone(l.seen.ended)
+	released := make(map[types.UID]bool)
+	for _, deletion := range d.Delete {
+		if deletion.Release {
+			released[deletion.Pod.UID] = true
+		}
+	}
+	for _, pod := range out {
+		released[pod.UID] = true
+	}
+	for _, pod := range l.s.Pods {
+		if l.isTracked(pod) && !released[pod.UID] {
+			out = append(out, l.ongoingPod(pod))
+		}
+	}
+	slices.SortFunc(out, compareEnded)
+	return out
+}
+
+// mustWait says whether a pod stays for its replacement.
+func (l *ledger) mustWait(pod endedPod) bool {
+	waiting, ok := l.waiting[pod.index]
+	return ok && waiting.UID == pod.UID && pod.failed
+}
+
+// ongoingPod is a pod without outcome. When the Job has failed it counts as
+// failed, else it counts as nothing.
+func (l *ledger) ongoingPod(pod *corev1.Pod) endedPod {
+	e := l.endedPod(pod)
+	e.ongoing = !l.carried || l.success
+	return e
+}
+
+// setIndexes writes the sets of indexes.
+func (l *ledger) setIndexes() {
+	if !l.spec.indexed {
+		return
+	}
+	l.status.CompletedIndexes = l.completed.String()
+	l.status.Succeeded = int32(l.completed.Len())
+	if old := l.s.Job.Status.Succeeded; l.status.Succeeded < old && l.spec.completions != l.spec.parallelism {
+		l.status.Succeeded = old // the API lets it go down only together with completions
+	}
+	l.status.FailedIndexes = nil
+	if l.spec.perIndex != nil {
+		l.status.FailedIndexes = new(l.failedIndexes.String())
+	}
+}
+
+// changed says whether the status differs from another. A start time alone is
+// not worth a write: whatever makes a Job active writes it.
+func (l *ledger) changed(from *batchv1.JobStatus) bool {
+	to := &l.status
+	return to.Active != from.Active || to.Succeeded != from.Succeeded || to.Failed != from.Failed ||
+		!equal(to.Ready, from.Ready) || !equal(to.Terminating, from.Terminating) ||
+		to.CompletedIndexes != from.CompletedIndexes || !equal(to.FailedIndexes, from.FailedIndexes) ||
+		!slices.Equal(to.Conditions, from.Conditions) || uncountedChanged(to, from)
+}
+
+func uncountedChanged(to, from *batchv1.JobStatus) bool {
+	a, b := to.UncountedTerminatedPods, from.UncountedTerminatedPods
+	if b == nil {
+		return true
+	}
+	return !slices.Equal(a.Succeeded, b.Succeeded) || !slices.Equal(a.Failed, b.Failed)
+}
+
+func equal[T comparable](a, b *T) bool {
+	return a == b || a != nil && b != nil && *a == *b
+}
+
+// countReleased writes the second status: what was released is counted, and
+// the terminal condition comes when nothing is left.
+func (l *ledger) countReleased(r Result) {
+	gone := make(map[types.UID]bool)
+	for i, call := range r.Released {
+		if call == Done {
+			gone[l.release[i].Pod.UID] = true
+		}
+	}
+	l.setUncounted(func(uid types.UID) bool { return !gone[uid] })
+	u := l.status.UncountedTerminatedPods
+	if !l.carried || l.full || len(u.Succeeded)+len(u.Failed) > 0 || *l.status.Terminating > 0 {
+		return
+	}
+	if l.status.StartTime == nil { // an end needs a start, also that of a suspended Job
+		l.status.StartTime = new(metav1.NewTime(l.s.Now))
+	}
+	kind := batchv1.JobFailed
+	if l.success {
+		kind = batchv1.JobComplete
+		l.status.CompletionTime = new(metav1.NewTime(latest(l.s.Now, l.status.StartTime.Time)))
+	}
+	l.setCondition(kind, corev1.ConditionTrue, *l.verdict)
+	l.events = append(l.events, l.endEvents()...)
+}
+
+func (l *ledger) endEvents() (events []Event) {
+	if !l.success {
+		return []Event{{corev1.EventTypeWarning, l.verdict.reason, l.verdict.message}}
+	}
+	if !l.spec.workQueue && l.status.Succeeded > l.spec.completions {
+		events = append(events, Event{corev1.EventTypeWarning, "TooManySucceededPods",
+			"Too many succeeded pods running after completion count reached"})
+	}
+	return append(events, Event{corev1.EventTypeNormal, "Completed", "Job completed"})
+}
+
+// interim is the status to write before pods are released.
+func (p *tracked) interim(d Decision, r Result) Interim {
+	l := p.newLedger(d, r)
+	out := Interim{Release: l.release, Failures: p.s.Failures}
+	if l.changed(&p.s.Job.Status) {
+		out.Status, out.Events, out.Failures = l.status.DeepCopy(), l.events, p.failures
+	}
+	return out
+}
+
+func (p *tracked) settle(d Decision, r Result) Outcome {
+	l := p.newLedger(d, r)
+	first := l.status
+	l.events = nil
+	l.countReleased(r)
+	out := Outcome{Wake: p.wake, Retry: r.Err, Forget: r.Err == nil}
+	if l.changed(&first) {
+		out.Status, out.Events = l.status.DeepCopy(), l.events
+	}
+	return out
+}

@@ -1,0 +1,43 @@
+package jobcontrol
+
+import (
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+)
+
+// Names are the names that the library puts on pods. The zero value has those
+// of batch/v1; a kind of your own takes its own, so that no other controller
+// mistakes its pods for Job pods.
+type Names struct {
+	// Finalizer holds a pod until it is counted; "": batch.kubernetes.io/job-tracking.
+	Finalizer string
+	// LabelPrefix begins the names of labels and annotations, and ends in a
+	// slash; "": batch.kubernetes.io/.
+	LabelPrefix string
+}
+
+const batchPrefix = "batch.kubernetes.io/"
+
+func (n Names) finalizer() string {
+	if n.Finalizer == "" {
+		return batchv1.JobTrackingFinalizer
+	}
+	return n.Finalizer
+}
+
+// named is a name of batch/v1 under the prefix.
+func (n Names) named(batch string) string {
+	if n.LabelPrefix == "" || n.LabelPrefix == batchPrefix {
+		return batch
+	}
+	return n.LabelPrefix + strings.TrimPrefix(batch, batchPrefix)
+}
+
+func (n Names) controllerUID() string   { return n.named(batchv1.ControllerUidLabel) }
+func (n Names) jobName() string         { return n.named(batchv1.JobNameLabel) }
+func (n Names) completionIndex() string { return n.named(batchv1.JobCompletionIndexAnnotation) }
+func (n Names) failureCount() string    { return n.named(batchv1.JobIndexFailureCountAnnotation) }
+func (n Names) ignoredFailureCount() string {
+	return n.named(batchv1.JobIndexIgnoredFailureCountAnnotation)
+}

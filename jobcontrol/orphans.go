@@ -1,0 +1,128 @@
+package jobcontrol
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// orphans remembers, by key, the owners whose pods may still hold the finalizer
+// although nobody will count them: Jobs that are gone. The empty UID stands for
+// pods that nobody owns. Handlers note, the worker of the key cleans up.
+type orphans struct {
+	mu     sync.Mutex
+	owners map[string][]types.UID
+}
+
+func (o *orphans) note(key string, owner types.UID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.owners == nil {
+		o.owners = make(map[string][]types.UID)
+	}
+	if !slices.Contains(o.owners[key], owner) {
+		o.owners[key] = append(o.owners[key], owner)
+	}
+}
+
+func (o *orphans) take(key string) []types.UID {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	owners := o.owners[key]
+	delete(o.owners, key)
+	return owners
+}
+
+// noteOrphan notes a pod that holds the finalizer and whose owner is not there
+// to remove it, as far as the cache knows. The worker looks again.
+func (c *Controller) noteOrphan(pod *corev1.Pod, owner owner) {
+	if c.accounting != Tracked || !slices.Contains(pod.Finalizers, c.names.finalizer()) {
+		return
+	}
+	job, err := c.jobs.Job(pod.Namespace, owner.name)
+	if err != nil || job.UID != owner.uid || IsFinished(job) {
+		c.orphans.note(owner.key, owner.uid)
+	}
+}
+
+// releaseOrphans removes the finalizer from the pods of the noted owners, but
+// for the Job that the key stands for now, which is nil when there is none.
+func (c *Controller) releaseOrphans(ctx context.Context, key, namespace string, job *batchv1.Job) error {
+	var errs []error
+	for _, uid := range c.orphans.take(key) {
+		if job != nil && job.UID == uid && !IsFinished(job) {
+			continue
+		}
+		pods, err := c.podsOf(namespace, uid)
+		if err == nil {
+			err = c.releaseAll(ctx, uid, pods)
+		}
+		if err != nil {
+			c.orphans.note(key, uid)
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// podsOf returns the pods of an owner; of none, those that no Job may adopt.
+func (c *Controller) podsOf(namespace string, owner types.UID) ([]*corev1.Pod, error) {
+	if owner != "" {
+		pods, err := c.pods.PodsOf(namespace, owner)
+		return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
+			_, ours := c.ownerOf(pod)
+			return !ours
+		}), err
+	}
+	pods, err := c.pods.OrphanPods(namespace)
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := c.jobs.Jobs(namespace)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
+		return metav1.GetControllerOfNoCopy(pod) != nil || slices.ContainsFunc(jobs, func(job *batchv1.Job) bool {
+			return !IsFinished(job) && c.mayAdoptPod(job, pod)
+		})
+	}), nil
+}
+
+// releaseAll removes the finalizer from those of the pods that hold it.
+func (c *Controller) releaseAll(ctx context.Context, job types.UID, pods []*corev1.Pod) error {
+	var held []Release
+	for _, pod := range pods {
+		if slices.Contains(pod.Finalizers, c.names.finalizer()) {
+			held = append(held, Release{Pod: pod})
+		}
+	}
+	_, err := c.releasePods(ctx, job, held)
+	return err
+}
+
+// afterEnd sees to what is left of a Job that has ended: pods that turned up
+// late are released, and deleted if they live, for nothing they do counts.
+func (c *Controller) afterEnd(ctx context.Context, job *batchv1.Job) error {
+	if c.accounting != Tracked {
+		return nil
+	}
+	pods, err := c.podsOf(job.Namespace, job.UID)
+	if err != nil {
+		return fmt.Errorf("pods of Job %s/%s: %w", job.Namespace, job.Name, err)
+	}
+	errs := []error{c.releaseAll(ctx, job.UID, pods)}
+	for _, pod := range pods {
+		if isActive(pod) {
+			errs = append(errs, c.control.Delete(ctx, pod))
+		}
+	}
+	return errors.Join(errs...)
+}

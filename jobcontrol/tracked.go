@@ -1,0 +1,240 @@
+package jobcontrol
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	batchv1 "k8s.io/api/batch/v1"
+)
+
+// tracked are the accounts of Tracked: each pod is counted once, and held by a
+// finalizer until it is (KEP-2307).
+type tracked struct {
+	s         Snapshot
+	spec      jobSpec
+	finalizer string
+	indexer   indexer
+	uncounted uncounted
+	seen      observation
+
+	// completedBefore and failedBefore are what the status says; completed and
+	// failedIndexes hold what the pods add to it.
+	completedBefore, completed  Indexes
+	failedBefore, failedIndexes Indexes
+	succeeded, failed           int32
+	failures                    Failures
+
+	// verdict is why the Job ends, nil while it does not. Whether it ends well
+	// is said by success. It is new while the status does not have it.
+	verdict    *cause
+	success    bool
+	verdictNew bool
+	// waiting holds, by index, the failed pod that must stay until its
+	// replacement has taken over its failure counts.
+	waiting map[int]endedPod
+	// manages says that this sync sees to the number of pods, and so may write
+	// that the Job is suspended or resumed.
+	manages bool
+	wake    Wake
+}
+
+func planTracked(s Snapshot, spec jobSpec) (Decision, error) {
+	p := &tracked{
+		s: s, spec: spec,
+		finalizer: s.Names.finalizer(),
+		indexer:   indexer{s.Job.Name, s.Names.completionIndex()},
+	}
+	if err := p.readStatus(); err != nil {
+		return Decision{}, fmt.Errorf("%w: Job %s/%s: %w", ErrInvalid, s.Job.Namespace, s.Job.Name, err)
+	}
+	var active activeIndexes
+	p.observe(s.Pods, &active)
+	p.count()
+	p.findWaiting(&active)
+	p.judge()
+
+	d := Decision{accounts: p}
+	switch {
+	case p.verdict != nil:
+		d.Delete = p.deleteAll("the Job ends: "+p.verdict.message, false)
+		p.awaits("its pods have ended and are counted")
+	case !s.Satisfied:
+		p.awaits("pods asked for or deleted earlier are seen")
+	case s.Job.DeletionTimestamp != nil:
+		p.awaits("the Job is gone")
+	default:
+		p.manages = true
+		p.awaits("a pod changes, or the spec")
+		p.manage(&d, &active)
+	}
+	return d, nil
+}
+
+// readStatus reads the parts of the status that are text or lists.
+func (p *tracked) readStatus() (err error) {
+	status := &p.s.Job.Status
+	if u := status.UncountedTerminatedPods; u != nil && len(u.Succeeded)+len(u.Failed) > 0 {
+		p.uncounted = make(uncounted, len(u.Succeeded)+len(u.Failed))
+		for _, uid := range u.Failed {
+			p.uncounted[uid] = true
+		}
+		for _, uid := range u.Succeeded {
+			p.uncounted[uid] = false
+		}
+	}
+	if !p.spec.indexed {
+		return nil
+	}
+	if p.completedBefore, err = ParseIndexes(status.CompletedIndexes); err != nil {
+		return fmt.Errorf("status.completedIndexes: %w", err)
+	}
+	p.completedBefore = p.completedBefore.Below(int(p.spec.completions))
+	if p.spec.perIndex != nil && status.FailedIndexes != nil {
+		if p.failedBefore, err = ParseIndexes(*status.FailedIndexes); err != nil {
+			return fmt.Errorf("status.failedIndexes: %w", err)
+		}
+		p.failedBefore = p.failedBefore.Below(int(p.spec.completions))
+	}
+	return nil
+}
+
+// count adds to the counters of the status what is on its way into them.
+func (p *tracked) count() {
+	status := &p.s.Job.Status
+	var newSucceeded, newFailed []*corev1.Pod
+	var succeeded, counted int32
+	var completed []int
+	for _, pod := range p.seen.ended {
+		if p.spec.indexed && !pod.failed && pod.index != noIndex {
+			completed = append(completed, pod.index)
+		}
+		if pod.listed || !pod.isOfJob(p.spec.indexed) {
+			continue
+		}
+		if !pod.failed {
+			newSucceeded = append(newSucceeded, pod.Pod)
+			succeeded++
+			continue
+		}
+		if delays := p.s.Judgement.Delays; delays == nil || delays(p.s.Job, pod.Pod) {
+			newFailed = append(newFailed, pod.Pod)
+		}
+		if pod.counted {
+			counted++
+		}
+	}
+	p.succeeded = status.Succeeded + succeeded
+	p.failed = status.Failed + counted
+	for _, failed := range p.uncounted {
+		if failed {
+			p.failed++
+		} else {
+			p.succeeded++
+		}
+	}
+	p.failures = p.s.Failures.after(newSucceeded, newFailed)
+	if p.spec.indexed {
+		p.completed = p.completedBefore.Union(indexesOf(completed))
+		p.succeeded = int32(p.completed.Len())
+		p.countFailedIndexes()
+	}
+}
+
+// judge decides whether the Job ends, and why. What the status says already
+// stays. A failure is looked for before a success.
+func (p *tracked) judge() {
+	status := &p.s.Job.Status
+	if c := Condition(status, batchv1.JobSuccessCriteriaMet); c != nil && c.Status == corev1.ConditionTrue {
+		p.verdict, p.success = &cause{c.Reason, c.Message}, true
+		return
+	}
+	if c := Condition(status, batchv1.JobFailureTarget); c != nil && c.Status == corev1.ConditionTrue {
+		p.verdict = &cause{c.Reason, c.Message}
+		return
+	}
+	if p.verdict = p.judgeFailure(); p.verdict == nil {
+		p.armDeadline()
+		p.judgeIndexes()
+	}
+	p.verdictNew = p.verdict != nil
+}
+
+// judgeFailure returns why the Job fails, or nil.
+func (p *tracked) judgeFailure() *cause {
+	for _, pod := range p.seen.ended {
+		if pod.failed && pod.verdict.action == batchv1.PodFailurePolicyActionFailJob {
+			return &cause{batchv1.JobReasonPodFailurePolicy, pod.verdict.why}
+		}
+	}
+	switch {
+	case int64(p.failed) > int64(p.spec.backoffLimit), p.tooManyRestarts():
+		return &cause{batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit"}
+	case p.pastDeadline():
+		return &cause{batchv1.JobReasonDeadlineExceeded, "Job was active longer than specified deadline"}
+	}
+	return nil
+}
+
+// judgeIndexes decides by what the indexes have come to, if anything.
+func (p *tracked) judgeIndexes() {
+	if !p.spec.indexed {
+		return
+	}
+	if p.verdict = p.judgeFailedIndexes(); p.verdict == nil {
+		p.verdict = p.judgeSuccess()
+		p.success = p.verdict != nil
+	}
+}
+
+func (p *tracked) judgeSuccess() *cause {
+	if success := p.s.Judgement.Success; success != nil {
+		message, ok := success(p.s.Job, p.completed)
+		if !ok {
+			return nil
+		}
+		return &cause{batchv1.JobReasonSuccessPolicy, message}
+	}
+	return judgeSuccess(p.spec.successRules, p.completed)
+}
+
+// tooManyRestarts applies backoffLimit to restarts in place. The limit itself
+// ends the Job here, while it takes one failed pod more: so it is upstream, and
+// so it is documented for OnFailure.
+func (p *tracked) tooManyRestarts() bool {
+	if !p.spec.onFailure || p.seen.restarts == 0 {
+		return false
+	}
+	return p.seen.restarts >= p.spec.backoffLimit
+}
+
+func (p *tracked) pastDeadline() bool {
+	return p.spec.deadline > 0 && !p.spec.suspended && p.s.Job.Status.StartTime != nil && p.active() >= p.spec.deadline
+}
+
+// active is for how long the Job has been active.
+func (p *tracked) active() time.Duration {
+	return p.s.Now.Sub(startTime(p.s.Job, p.s.Now))
+}
+
+// armDeadline has every sync before the end ask for the rest of the time.
+func (p *tracked) armDeadline() {
+	if p.spec.deadline > 0 && !p.spec.suspended {
+		p.wakeAfter(p.spec.deadline-p.active(), "activeDeadlineSeconds end")
+	}
+}
+
+// awaits names the event that wakes the Job, if no time does.
+func (p *tracked) awaits(event string) {
+	if p.wake.After == 0 {
+		p.wake.Reason = event
+	}
+}
+
+// wakeAfter has the Job woken after d, or sooner.
+func (p *tracked) wakeAfter(d time.Duration, reason string) {
+	if p.wake.After == 0 || d < p.wake.After {
+		p.wake = Wake{d, reason}
+	}
+}

@@ -1,0 +1,72 @@
+package jobcontrol
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Expiry deletes Jobs that ended longer than ttlSecondsAfterFinished ago, for
+// kinds whose cluster does not (KEP-592).
+type Expiry interface {
+	// DeleteJob deletes exactly this Job, by UID and resource version, in the
+	// foreground: its pods go first. That it is gone already is success.
+	DeleteJob(ctx context.Context, job *batchv1.Job) error
+}
+
+// ExpiresAt returns when a Job that has ended may be deleted. It is false for
+// one that has not ended, has no ttlSecondsAfterFinished, or does not say when it
+// ended.
+func ExpiresAt(job *batchv1.Job) (time.Time, bool) {
+	ended := finishTime(job)
+	if job.Spec.TTLSecondsAfterFinished == nil || ended.IsZero() {
+		return time.Time{}, false
+	}
+	return ended.Add(seconds(int64(*job.Spec.TTLSecondsAfterFinished))), true
+}
+
+// finishTime is when the terminal condition became true; zero: never.
+func finishTime(job *batchv1.Job) time.Time {
+	if end, ok := terminal(&job.Status); ok {
+		return end.LastTransitionTime.Time
+	}
+	return time.Time{}
+}
+
+// expire deletes the Job if it has expired, else returns the time until then.
+func (c *Controller) expire(ctx context.Context, job *batchv1.Job) (time.Duration, error) {
+	at, expires := ExpiresAt(job)
+	if c.expiry == nil || !expires || job.DeletionTimestamp != nil {
+		return 0, nil
+	}
+	if left := at.Sub(c.clock.Now()); left > 0 {
+		return left, nil
+	}
+	// The cache may be behind a change of the time to live.
+	fresh, err := c.jobs.FetchJob(ctx, job.Namespace, job.Name)
+	if apierrors.IsNotFound(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("expiry of Job %s/%s: %w", job.Namespace, job.Name, err)
+	}
+	at, expires = ExpiresAt(fresh)
+	if fresh.UID != job.UID || !expires {
+		return 0, nil
+	}
+	if left := at.Sub(c.clock.Now()); left > 0 {
+		return left, nil
+	}
+	if c.beforeExpiry != nil {
+		if err := c.beforeExpiry(ctx, fresh); err != nil {
+			return 0, fmt.Errorf("expiry of Job %s/%s: %w", job.Namespace, job.Name, err)
+		}
+	}
+	if err := c.expiry.DeleteJob(ctx, fresh); err != nil {
+		return 0, fmt.Errorf("expiry of Job %s/%s: %w", job.Namespace, job.Name, err)
+	}
+	return 0, nil
+}

@@ -1,0 +1,207 @@
+package jobcontrol_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobwright/jobwright/jobcontrol"
+)
+
+// vector is one recorded sync of the Kubernetes 1.37.2 Job controller.
+type vector struct {
+	ID string `json:"id"`
+	In struct {
+		Now              time.Time     `json:"now"`
+		Job              *batchv1.Job  `json:"job"`
+		Pods             []*corev1.Pod `json:"pods"`
+		Satisfied        bool          `json:"satisfied"`
+		ExpectedReleases []types.UID   `json:"expectedReleases"`
+		Memory           vectorMemory  `json:"memory"`
+	} `json:"in"`
+	Want trackedResult `json:"want"`
+}
+
+type vectorMemory struct {
+	FailuresSinceSuccess int32      `json:"failuresSinceSuccess"`
+	LastFailureTime      *time.Time `json:"lastFailureTime"`
+}
+
+// trackedResult is what a sync did.
+type trackedResult struct {
+	Creates      []vectorSlot        `json:"creates"`
+	Deletes      []string            `json:"deletes"`
+	Releases     []string            `json:"releases"`
+	Statuses     []batchv1.JobStatus `json:"statuses"`
+	RequeueAfter []string            `json:"requeueAfter"`
+	Events       []string            `json:"events"`
+	Memory       vectorMemory        `json:"memory"`
+}
+
+type vectorSlot struct {
+	Index               *int   `json:"index"`
+	FailureCount        string `json:"failureCount"`
+	IgnoredFailureCount string `json:"ignoredFailureCount"`
+}
+
+// departure names the entry of DEPARTURES.md by which Tracked decides a vector
+// otherwise than upstream, or "". A recording is known by its situation, so that
+// the same one in another recording is known too.
+func departure(v vector) string {
+	for _, status := range v.Want.Statuses {
+		c := jobcontrol.Condition(&status, batchv1.JobFailureTarget)
+		if c == nil || c.Reason != batchv1.JobReasonPodFailurePolicy || jobcontrol.Condition(&v.In.Job.Status, c.Type) != nil {
+			continue
+		}
+		for _, pod := range v.In.Pods {
+			named := strings.Contains(c.Message, " "+pod.Namespace+"/"+pod.Name+" ")
+			if named && !slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer) {
+				return "released-pods-are-not-judged"
+			}
+		}
+	}
+	return ""
+}
+
+// TestVectors replays every *.jsonl.gz in the folder named by
+// JOBCONTROL_VECTORS (default: testdata/tracked).
+func TestVectors(t *testing.T) {
+	dir := os.Getenv("JOBCONTROL_VECTORS")
+	if dir == "" {
+		dir = filepath.Join("testdata", "tracked")
+	}
+	var passed, failed, departed int
+	for _, file := range vectorFiles(t, dir) {
+		for line := range vectorLines(t, file) {
+			var v vector
+			if err := json.Unmarshal(line, &v); err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			diff := compareTracked(v.Want, plannedTracked(t, v))
+			switch {
+			case diff == "":
+				passed++
+			case departure(v) != "":
+				departed++
+				t.Logf("%s departs: %s", v.ID, departure(v))
+			default:
+				failed++
+				t.Errorf("%s (-want +got):\n%s", v.ID, diff)
+			}
+		}
+	}
+	fmt.Printf("vectors: %d passed, %d failed, %d departures\n", passed, failed, departed)
+}
+
+func plannedTracked(t *testing.T, v vector) (got trackedResult) {
+	t.Helper()
+	releasing := map[types.UID]struct{}{}
+	for _, uid := range v.In.ExpectedReleases {
+		releasing[uid] = struct{}{}
+	}
+	failures := jobcontrol.Failures{SinceSuccess: v.In.Memory.FailuresSinceSuccess}
+	if at := v.In.Memory.LastFailureTime; at != nil {
+		failures.Last = *at
+	}
+	d, err := jobcontrol.Plan(jobcontrol.Snapshot{
+		Job: v.In.Job, Pods: v.In.Pods, Now: v.In.Now, Satisfied: v.In.Satisfied,
+		Releasing: releasing, Failures: failures, Accounting: jobcontrol.Tracked,
+	})
+	if err != nil {
+		t.Fatalf("%s: Plan: %v", v.ID, err)
+	}
+	result := jobcontrol.AllDone(d)
+	interim, out := d.Interim(result), d.Settle(result)
+	for _, slot := range d.Create {
+		got.Creates = append(got.Creates, slotOf(v.In.Job, slot))
+	}
+	for _, deletion := range d.Delete {
+		got.Deletes = append(got.Deletes, deletion.Pod.Name)
+		if deletion.Release {
+			got.Releases = append(got.Releases, deletion.Pod.Name)
+		}
+	}
+	for _, release := range interim.Release {
+		got.Releases = append(got.Releases, release.Pod.Name)
+	}
+	for _, status := range []*batchv1.JobStatus{interim.Status, out.Status} {
+		if status != nil {
+			got.Statuses = append(got.Statuses, *status)
+		}
+	}
+	for _, e := range append(interim.Events, out.Events...) {
+		got.Events = append(got.Events, e.Type+" "+e.Reason+" "+e.Message)
+	}
+	if out.Wake.After != 0 {
+		got.RequeueAfter = []string{out.Wake.After.String()}
+	}
+	got.Memory.FailuresSinceSuccess = interim.Failures.SinceSuccess
+	if last := interim.Failures.Last; !last.IsZero() {
+		got.Memory.LastFailureTime = &last
+	}
+	slices.Sort(got.Deletes)
+	slices.Sort(got.Releases)
+	return got
+}
+
+func slotOf(job *batchv1.Job, slot jobcontrol.Slot) (s vectorSlot) {
+	if job.Spec.CompletionMode != nil && *job.Spec.CompletionMode == batchv1.IndexedCompletion {
+		s.Index = &slot.Index
+	}
+	if slot.PerIndex {
+		s.FailureCount = strconv.Itoa(int(slot.Failures))
+		if slot.IgnoredFailures > 0 {
+			s.IgnoredFailureCount = strconv.Itoa(int(slot.IgnoredFailures))
+		}
+	}
+	return s
+}
+
+// compareTracked says how two results differ: the last status and the soonest
+// wake-up must be alike, and no more statuses written.
+func compareTracked(want, got trackedResult) string {
+	more := len(got.Statuses) - len(want.Statuses)
+	want.Statuses, got.Statuses = lastStatus(want.Statuses), lastStatus(got.Statuses)
+	want.RequeueAfter = soonest(want.RequeueAfter)
+	byUID := cmpopts.SortSlices(func(a, b types.UID) bool { return a < b })
+	want.Releases = slices.Compact(want.Releases) // upstream removes some finalizers twice
+	bySlot := cmpopts.SortSlices(func(a, b vectorSlot) bool { return a.Index != nil && b.Index != nil && *a.Index < *b.Index })
+	diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), byUID, bySlot)
+	if more > 0 {
+		diff += fmt.Sprintf("%d statuses more than upstream\n", more)
+	}
+	return diff
+}
+
+func lastStatus(statuses []batchv1.JobStatus) []batchv1.JobStatus {
+	return statuses[max(0, len(statuses)-1):]
+}
+
+func soonest(durations []string) []string {
+	var least string
+	for _, text := range durations {
+		d, err := time.ParseDuration(text)
+		if least == "" {
+			least = text
+		}
+		if l, _ := time.ParseDuration(least); err == nil && d < l {
+			least = text
+		}
+	}
+	if least == "" {
+		return nil
+	}
+	return []string{least}
+}
