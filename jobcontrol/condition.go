@@ -27,20 +27,7 @@ func HasCondition(status *batchv1.JobStatus, kind batchv1.JobConditionType) bool
 
 // IsFinished says whether the Job has ended: it is Complete or Failed, and
 // will not be otherwise again.
-func IsFinished(job *batchv1.Job) bool {
-	_, finished := terminal(&job.Status)
-	return finished
-}
-
-// terminal returns the condition by which a Job has ended.
-func terminal(status *batchv1.JobStatus) (*batchv1.JobCondition, bool) {
-	for _, kind := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
-		if c := Condition(status, kind); c != nil && c.Status == corev1.ConditionTrue {
-			return c, true
-		}
-	}
-	return nil, false
-}
+func IsFinished(job *batchv1.Job) bool { return End(job) != nil }
 
 // setTrue makes the condition True at this time, for this cause. A condition
 // that is True already keeps its time and its cause. There is one entry a type.

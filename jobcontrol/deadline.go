@@ -21,3 +21,21 @@ func latest(a, b time.Time) time.Time {
 	}
 	return b
 }
+
+// pastDeadline says whether activeDeadlineSeconds have passed. They count
+// unbroken activity: suspension stops them and begins them anew.
+func (p *tracked) pastDeadline() bool {
+	return p.spec.deadline > 0 && !p.spec.suspended && p.s.Job.Status.StartTime != nil && p.active() >= p.spec.deadline
+}
+
+// active is for how long the Job has been active.
+func (p *tracked) active() time.Duration {
+	return p.s.Now.Sub(startTime(p.s.Job, p.s.Now))
+}
+
+// armDeadline has every sync before the end ask for the rest of the time.
+func (p *tracked) armDeadline() {
+	if p.spec.deadline > 0 && !p.spec.suspended {
+		p.wakeAfter(p.spec.deadline-p.active(), "activeDeadlineSeconds end")
+	}
+}

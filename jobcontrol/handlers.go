@@ -44,11 +44,10 @@ func (c *Controller) JobUpdated(old, cur *batchv1.Job) {
 // JobDeleted takes a Job that is gone, as it was last seen.
 func (c *Controller) JobDeleted(job *batchv1.Job) {
 	key := keyOf(job.Namespace, job.Name)
-	c.forgetJob(job.UID)
-	if c.manages(job) {
+	if c.accounting == Tracked && c.manages(job) {
 		c.orphans.note(key, job.UID)
 	}
-	c.queue.Add(key)
+	c.queue.Add(key) // the worker forgets it, for it may be inside its last sync
 }
 
 // PodAdded takes a pod that the cache has begun to show.

@@ -50,6 +50,7 @@ func newHarness(t *testing.T, now time.Time, cfg jobcontrol.Config) *harness {
 func (h *harness) restart(cfg jobcontrol.Config) {
 	h.t.Helper()
 	cfg.Clock, cfg.Events = h.clock, h
+	h.cluster.AnyStatus = cfg.Accounting == jobcontrol.Recount // the rules assume Tracked
 	controller, err := jobcontrol.New(store{h.view, h}, h.view, h.control, h.queue, cfg)
 	if err != nil {
 		h.t.Fatal(err)

@@ -11,7 +11,8 @@ import (
 type Judgement struct {
 	// Failed says whether a pod that did not succeed has failed. The API: it is
 	// in phase Failed, or is being deleted, unless podReplacementPolicy is
-	// Failed. It is asked only of pods that are in phase Failed or being deleted.
+	// Failed. It is asked of pods in phase Failed and of pods being deleted. One in
+	// phase Failed that has not failed counts nowhere and is replaced.
 	Failed func(job *batchv1.Job, pod *corev1.Pod) bool
 	// Counts says whether a failure counts towards the limits. The API: as the
 	// pod failure policy says.

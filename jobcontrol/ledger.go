@@ -9,10 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxUncounted bounds the UIDs in status.uncountedTerminatedPods, and with them
-// the size of the status and the removals of one sync.
-const maxUncounted = 500
-
 // ledger turns what was done into the two statuses of a sync: the one that
 // lists the pods that ended, and the one that counts them.
 type ledger struct {
@@ -107,107 +103,6 @@ func (l *ledger) setCondition(kind batchv1.JobConditionType, value corev1.Condit
 	}
 }
 
-// countUnheld counts the listed pods that no longer hold the finalizer.
-func (l *ledger) countUnheld() {
-	l.setUncounted(func(uid types.UID) bool { return l.seen.listed[uid] })
-}
-
-// setUncounted keeps the UIDs that still hold and counts the others.
-func (l *ledger) setUncounted(holds func(types.UID) bool) {
-	var old, kept batchv1.UncountedTerminatedPods
-	if l.status.UncountedTerminatedPods != nil {
-		old = *l.status.UncountedTerminatedPods
-	}
-	kept.Succeeded = filter(old.Succeeded, holds)
-	kept.Failed = filter(old.Failed, holds)
-	if !l.spec.indexed {
-		l.status.Succeeded += int32(len(old.Succeeded) - len(kept.Succeeded))
-	}
-	l.status.Failed += int32(len(old.Failed) - len(kept.Failed))
-	l.status.UncountedTerminatedPods = &kept
-}
-
-func filter(uids []types.UID, keep func(types.UID) bool) (kept []types.UID) {
-	for _, uid := range uids {
-		if keep(uid) {
-			kept = append(kept, uid)
-		}
-	}
-	return kept
-}
-
-// list puts the pods that have ended where they will be counted, and says
-// which may then be released.
-func (l *ledger) list(d Decision) {
-	var completed []int
-	u := l.status.UncountedTerminatedPods
-	for _, pod := range l.outgoing(d) {
-		if len(completed)+len(u.Succeeded)+len(u.Failed) >= maxUncounted {
-			l.full = true
-			break
-		}
-		l.release = append(l.release, Release{Pod: pod.Pod, Reason: "it is counted or will never be"})
-		switch {
-		case pod.listed || !pod.isOfJob(l.spec.indexed):
-		case pod.ongoing:
-		case !pod.failed && l.spec.indexed:
-			completed = append(completed, pod.index)
-		case !pod.failed:
-			u.Succeeded = append(u.Succeeded, pod.UID)
-		case pod.counted:
-			u.Failed = append(u.Failed, pod.UID)
-		}
-	}
-	if l.spec.indexed {
-		l.completed = l.completedBefore.Union(indexesOf(completed))
-	}
-}
-
-// outgoing are the tracked pods that may be released in this sync: those that
-// have ended, and once the Job has ended or goes, all others too.
-func (l *ledger) outgoing(d Decision) []endedPod {
-	if !l.carried && l.s.Job.DeletionTimestamp == nil {
-		out := make([]endedPod, 0, len(l.seen.ended))
-		for _, pod := range l.seen.ended {
-			if !l.mustWait(pod) {
-				out = append(out, pod)
-			}
-		}
-		return out
-	}
-	out := slices.Clone(l.seen.ended)
-	released := make(map[types.UID]bool)
-	for _, deletion := range d.Delete {
-		if deletion.Release {
-			released[deletion.Pod.UID] = true
-		}
-	}
-	for _, pod := range out {
-		released[pod.UID] = true
-	}
-	for _, pod := range l.s.Pods {
-		if l.isTracked(pod) && !released[pod.UID] {
-			out = append(out, l.ongoingPod(pod))
-		}
-	}
-	slices.SortFunc(out, compareEnded)
-	return out
-}
-
-// mustWait says whether a pod stays for its replacement.
-func (l *ledger) mustWait(pod endedPod) bool {
-	waiting, ok := l.waiting[pod.index]
-	return ok && waiting.UID == pod.UID && pod.failed
-}
-
-// ongoingPod is a pod without outcome. When the Job has failed it counts as
-// failed, else it counts as nothing.
-func (l *ledger) ongoingPod(pod *corev1.Pod) endedPod {
-	e := l.endedPod(pod)
-	e.ongoing = !l.carried || l.success
-	return e
-}
-
 // setIndexes writes the sets of indexes.
 func (l *ledger) setIndexes() {
 	if !l.spec.indexed {
@@ -232,14 +127,6 @@ func (l *ledger) changed(from *batchv1.JobStatus) bool {
 		!equal(to.Ready, from.Ready) || !equal(to.Terminating, from.Terminating) ||
 		to.CompletedIndexes != from.CompletedIndexes || !equal(to.FailedIndexes, from.FailedIndexes) ||
 		!slices.Equal(to.Conditions, from.Conditions) || uncountedChanged(to, from)
-}
-
-func uncountedChanged(to, from *batchv1.JobStatus) bool {
-	a, b := to.UncountedTerminatedPods, from.UncountedTerminatedPods
-	if b == nil {
-		return true
-	}
-	return !slices.Equal(a.Succeeded, b.Succeeded) || !slices.Equal(a.Failed, b.Failed)
 }
 
 func equal[T comparable](a, b *T) bool {

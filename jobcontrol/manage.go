@@ -22,17 +22,12 @@ func (p *tracked) manage(d *Decision, active *activeIndexes) {
 		d.Delete = p.deleteAll("the Job is suspended", true)
 		return
 	}
-	wanted := p.wanted()
-	surplus := max(0, p.seen.active-wanted)
+	surplus := max(0, p.seen.active-p.wanted())
 	if surplus > 0 || p.seen.stray > 0 || p.seen.unindexed > 0 || active.repeated > 0 {
 		d.Delete = p.deleteSurplus(int(surplus))
 		return
 	}
-	missing := wanted - p.seen.active
-	if p.spec.replaceFailedOnly {
-		missing -= p.seen.terminating
-	}
-	if missing > 0 {
+	if missing := p.missing(); missing > 0 {
 		p.create(d, int(min(missing, maxCreations)), active)
 	}
 }
@@ -96,19 +91,6 @@ func (p *tracked) pending(n int, active *activeIndexes) []int {
 		}
 		if !active.has(index) && !terminating[index] {
 			indexes = append(indexes, index)
-		}
-	}
-	return indexes
-}
-
-// terminatingIndexes are the indexes of pods on their way out, which are to be
-// replaced only when they are gone.
-func (p *tracked) terminatingIndexes() map[int]bool {
-	indexes := make(map[int]bool, p.seen.terminating)
-	for _, pod := range p.s.Pods {
-		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-		if !ended && pod.DeletionTimestamp != nil {
-			indexes[p.index(pod)] = true
 		}
 	}
 	return indexes

@@ -54,7 +54,7 @@ func (m *Metrics) ended(status *batchv1.JobStatus) {
 	if m == nil || m.Ended == nil {
 		return
 	}
-	if end, finished := terminal(status); finished {
+	if end := End(&batchv1.Job{Status: *status}); end != nil {
 		m.Ended(end.Type, end.Reason)
 	}
 }

@@ -35,7 +35,7 @@ type endedPod struct {
 	index   int  // noIndex: none that is valid
 	failed  bool // by this pod's judgement; else it succeeded
 	listed  bool // its UID is in uncountedTerminatedPods
-	ongoing bool // it is released without outcome and counts nowhere
+	ignored bool // it has no outcome: it is released and counts nowhere
 	verdict judgement
 	counted bool // the failure counts towards the limits
 }
@@ -52,25 +52,17 @@ func (p *tracked) isReleasing(uid types.UID) bool {
 	return releasing
 }
 
-// hasFailed is the API's judgement of a pod that did not succeed. With
-// TerminatingOrFailed a pod that is being deleted has failed, for it may never
-// reach a terminal phase; with Failed it has not before it does (KEP-3939).
-func (p *tracked) hasFailed(pod *corev1.Pod) bool {
-	if failed := p.s.Judgement.Failed; failed != nil {
-		return failed(p.s.Job, pod)
-	}
-	if pod.Status.Phase == corev1.PodFailed {
-		return true
-	}
-	return !p.spec.replaceFailedOnly && pod.DeletionTimestamp != nil && pod.Status.Phase != corev1.PodSucceeded
-}
-
 // index is the pod's completion index if it is one of the Job's.
 func (p *tracked) index(pod *corev1.Pod) int {
 	if i := p.indexer.of(pod); i < int(p.spec.completions) {
 		return i
 	}
 	return noIndex
+}
+
+// hasEnded says whether the pod is in a phase that it does not leave.
+func hasEnded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 func isReady(pod *corev1.Pod) bool {
@@ -90,7 +82,7 @@ func (p *tracked) observe(pods []*corev1.Pod, active *activeIndexes) {
 		if holds && p.uncounted.has(pod.UID) {
 			o.hold(pod.UID)
 		}
-		if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+		if !hasEnded(pod) {
 			if p.spec.onFailure && (pod.Status.Phase == corev1.PodRunning || pod.Status.Phase == corev1.PodPending) {
 				o.restarts += restartsOf(pod)
 			}
@@ -100,7 +92,7 @@ func (p *tracked) observe(pods []*corev1.Pod, active *activeIndexes) {
 			}
 			o.terminating++
 		}
-		if holds && (pod.Status.Phase == corev1.PodSucceeded || p.hasFailed(pod)) {
+		if holds && (hasEnded(pod) || p.hasFailed(pod)) {
 			o.ended = append(o.ended, p.endedPod(pod))
 		}
 	}
@@ -142,37 +134,41 @@ func (p *tracked) endedPod(pod *corev1.Pod) endedPod {
 	if p.spec.indexed {
 		e.index = p.index(pod)
 	}
+	// The first recorded outcome stays, whatever the phase says later.
 	if failed, listed := p.uncounted[pod.UID]; listed {
-		e.listed, e.failed = true, failed // the first recorded outcome stays
+		e.listed, e.failed = true, failed
+	} else if e.failed && p.succeededBefore(pod, e.index) {
+		e.failed = false
+	} else if e.failed && !p.hasFailed(pod) {
+		e.failed, e.ignored = false, true
 	}
 	if e.failed {
-		e.verdict = judgeFailure(p.spec.failurePolicy, pod)
-		e.counted = e.verdict.action != batchv1.PodFailurePolicyActionIgnore
-		if counts := p.s.Judgement.Counts; counts != nil {
-			e.counted = counts(p.s.Job, pod)
-		}
+		p.judgePod(&e)
 	}
 	return e
+}
+
+// judgePod asks the policy about a failed pod.
+func (p *tracked) judgePod(e *endedPod) {
+	e.verdict = judgeFailure(p.spec.failurePolicy, e.Pod)
+	e.counted = e.verdict.action != batchv1.PodFailurePolicyActionIgnore
+	if counts := p.s.Judgement.Counts; counts != nil {
+		e.counted = counts(p.s.Job, e.Pod)
+	}
+}
+
+// succeededBefore says whether a pod that has failed is the one by which its
+// index was completed. In an Indexed Job the status lists indexes and no UIDs:
+// it is, unless there is another pod to have done it.
+func (p *tracked) succeededBefore(pod *corev1.Pod, index int) bool {
+	if index == noIndex || !p.completedBefore.Has(index) {
+		return false
+	}
+	return !slices.ContainsFunc(p.s.Pods, func(other *corev1.Pod) bool {
+		return other.UID != pod.UID && other.Status.Phase == corev1.PodSucceeded && p.index(other) == index
+	})
 }
 
 // isOfJob says whether the pod is one that the Job counts: in an Indexed Job
 // only one with an index is.
 func (e endedPod) isOfJob(indexed bool) bool { return !indexed || e.index != noIndex }
-
-func restartsOf(pod *corev1.Pod) (n int32) {
-	for i := range pod.Status.InitContainerStatuses {
-		n += pod.Status.InitContainerStatuses[i].RestartCount
-	}
-	for i := range pod.Status.ContainerStatuses {
-		n += pod.Status.ContainerStatuses[i].RestartCount
-	}
-	return n
-}
-
-// uncounted are the UIDs in status.uncountedTerminatedPods, by outcome.
-type uncounted map[types.UID]bool // true: failed
-
-func (u uncounted) has(uid types.UID) bool {
-	_, ok := u[uid]
-	return ok
-}

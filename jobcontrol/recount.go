@@ -118,7 +118,7 @@ func deletions(pods []*corev1.Pod, n int, reason string) []Deletion {
 
 // isActive: a pod that has not ended and is not on its way out.
 func isActive(pod *corev1.Pod) bool {
-	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed && pod.DeletionTimestamp == nil
+	return !hasEnded(pod) && pod.DeletionTimestamp == nil
 }
 
 // interim: nothing comes before the one status.

@@ -59,15 +59,6 @@ func setDefault[T any](p **T, value T) {
 	}
 }
 
-// defaultReplacement: a Job that judges failures by a policy must see how each
-// pod ended before it replaces it (KEP-3939).
-func defaultReplacement(spec *batchv1.JobSpec) batchv1.PodReplacementPolicy {
-	if spec.PodFailurePolicy != nil {
-		return batchv1.Failed
-	}
-	return batchv1.TerminatingOrFailed
-}
-
 // selector is what the generated selector of a Job asks of its pods.
 func (n Names) selector(uid types.UID) map[string]string {
 	return map[string]string{n.controllerUID(): string(uid)}

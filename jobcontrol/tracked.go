@@ -107,10 +107,10 @@ func (p *tracked) count() {
 	var succeeded, counted int32
 	var completed []int
 	for _, pod := range p.seen.ended {
-		if p.spec.indexed && !pod.failed && pod.index != noIndex {
+		if p.spec.indexed && !pod.failed && !pod.ignored && pod.index != noIndex {
 			completed = append(completed, pod.index)
 		}
-		if pod.listed || !pod.isOfJob(p.spec.indexed) {
+		if pod.ignored || pod.listed || !pod.isOfJob(p.spec.indexed) {
 			continue
 		}
 		if !pod.failed {
@@ -169,7 +169,7 @@ func (p *tracked) judgeFailure() *cause {
 		}
 	}
 	switch {
-	case int64(p.failed) > int64(p.spec.backoffLimit), p.tooManyRestarts():
+	case p.exceedsBackoffLimit():
 		return &cause{batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit"}
 	case p.pastDeadline():
 		return &cause{batchv1.JobReasonDeadlineExceeded, "Job was active longer than specified deadline"}
@@ -197,32 +197,6 @@ func (p *tracked) judgeSuccess() *cause {
 		return &cause{batchv1.JobReasonSuccessPolicy, message}
 	}
 	return judgeSuccess(p.spec.successRules, p.completed)
-}
-
-// tooManyRestarts applies backoffLimit to restarts in place. The limit itself
-// ends the Job here, while it takes one failed pod more: so it is upstream, and
-// so it is documented for OnFailure.
-func (p *tracked) tooManyRestarts() bool {
-	if !p.spec.onFailure || p.seen.restarts == 0 {
-		return false
-	}
-	return p.seen.restarts >= p.spec.backoffLimit
-}
-
-func (p *tracked) pastDeadline() bool {
-	return p.spec.deadline > 0 && !p.spec.suspended && p.s.Job.Status.StartTime != nil && p.active() >= p.spec.deadline
-}
-
-// active is for how long the Job has been active.
-func (p *tracked) active() time.Duration {
-	return p.s.Now.Sub(startTime(p.s.Job, p.s.Now))
-}
-
-// armDeadline has every sync before the end ask for the rest of the time.
-func (p *tracked) armDeadline() {
-	if p.spec.deadline > 0 && !p.spec.suspended {
-		p.wakeAfter(p.spec.deadline-p.active(), "activeDeadlineSeconds end")
-	}
 }
 
 // awaits names the event that wakes the Job, if no time does.

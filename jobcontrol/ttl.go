@@ -21,19 +21,11 @@ type Expiry interface {
 // one that has not ended, has no ttlSecondsAfterFinished, or does not say when it
 // ended.
 func ExpiresAt(job *batchv1.Job) (time.Time, bool) {
-	ended := finishTime(job)
-	if job.Spec.TTLSecondsAfterFinished == nil || ended.IsZero() {
+	end := End(job)
+	if job.Spec.TTLSecondsAfterFinished == nil || end == nil || end.LastTransitionTime.IsZero() {
 		return time.Time{}, false
 	}
-	return ended.Add(seconds(int64(*job.Spec.TTLSecondsAfterFinished))), true
-}
-
-// finishTime is when the terminal condition became true; zero: never.
-func finishTime(job *batchv1.Job) time.Time {
-	if end, ok := terminal(&job.Status); ok {
-		return end.LastTransitionTime.Time
-	}
-	return time.Time{}
+	return end.LastTransitionTime.Add(seconds(int64(*job.Spec.TTLSecondsAfterFinished))), true
 }
 
 // expire deletes the Job if it has expired, else returns the time until then.
