@@ -71,18 +71,35 @@ func (c *Controller) releasePods(ctx context.Context, job types.UID, pods []Rele
 		pod := pods[i].Pod
 		c.releases.expect(job, pod.UID)
 		err := c.control.Patch(ctx, pod, releaseFinalizerPatch(pod.UID, c.names.finalizer()))
-		gone := isGone(err)
-		if err != nil {
-			c.releases.observed(job, pod.UID)
-		}
-		if err == nil || gone {
+		if err == nil || isGone(err) {
+			// The cache may show a pod that is gone for a while yet.
 			calls[i] = Done
 			return nil
 		}
+		c.releases.observed(job, pod.UID)
 		calls[i] = resultOf(err)
 		return fmt.Errorf("remove finalizer of pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	})
+	c.observeEarlyReleases(job, pods)
 	return calls, err
+}
+
+// observeEarlyReleases drops what is remembered of pods that the cache shows no
+// longer: their last event has come and will not come again.
+func (c *Controller) observeEarlyReleases(job types.UID, released []Release) {
+	pods, err := c.pods.PodsOf(released[0].Pod.Namespace, job)
+	if err != nil {
+		return // they are remembered until the Job is forgotten
+	}
+	shown := make(map[types.UID]bool, len(pods))
+	for _, pod := range pods {
+		shown[pod.UID] = true
+	}
+	for _, r := range released {
+		if !shown[r.Pod.UID] {
+			c.releases.observed(job, r.Pod.UID)
+		}
+	}
 }
 
 // isGone says whether a patch was refused because there is no such pod: its

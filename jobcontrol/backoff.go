@@ -4,7 +4,9 @@ import (
 	"slices"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobwright/jobwright/podsort"
 )
@@ -37,17 +39,19 @@ type Failures struct {
 	SinceSuccess int32
 	// Last is when the last of them ended; zero when there is none.
 	Last time.Time
+	// Ahead is when pods were first seen to have ended whose own times lie
+	// ahead of this clock: a node's clock is no reason to wait longer.
+	Ahead map[types.UID]time.Time
 }
 
 // after returns what is to be remembered when these pods have ended too. A
 // success makes the failures before it forgotten.
-func (f Failures) after(succeeded, failed []*corev1.Pod) Failures {
-	var success time.Time
+func (f Failures) after(succeeded, failed []*corev1.Pod, now time.Time) Failures {
+	var success, last time.Time
 	for _, pod := range succeeded {
 		success = latest(success, podsort.FinishTime(pod))
-		f = Failures{}
+		f.SinceSuccess, f.Last = 0, time.Time{}
 	}
-	var last time.Time
 	for _, pod := range failed {
 		at := podsort.FinishTime(pod)
 		if len(succeeded) > 0 && !at.After(success) {
@@ -55,30 +59,47 @@ func (f Failures) after(succeeded, failed []*corev1.Pod) Failures {
 		}
 		f.SinceSuccess++
 		last = latest(last, at)
-		f.Last = last
+		f.Last = earliest(last, now)
 	}
 	return f
 }
 
+// ended is when a pod ended, as far as this clock can believe it.
+func (f Failures) ended(pod *corev1.Pod, now time.Time) time.Time {
+	at := podsort.FinishTime(pod)
+	if seen, ahead := f.Ahead[pod.UID]; ahead {
+		return earliest(at, seen)
+	}
+	return earliest(at, now)
+}
+
+func earliest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
 // PastFailures is what the pods of a Job tell of its failures so far: those that
-// are counted already. It stands in for what a process has forgotten that was
-// started anew.
-func PastFailures(pods []*corev1.Pod, names Names) Failures {
+// are counted or listed in its status. It stands in for what a process has
+// forgotten that was started anew.
+func PastFailures(job *batchv1.Job, pods []*corev1.Pod, names Names, now time.Time) Failures {
+	listed := readUncounted(job.Status.UncountedTerminatedPods)
 	var succeeded, failed []*corev1.Pod
 	for _, pod := range pods {
 		switch {
-		case slices.Contains(pod.Finalizers, names.finalizer()):
+		case slices.Contains(pod.Finalizers, names.finalizer()) && !listed.has(pod.UID):
 		case pod.Status.Phase == corev1.PodSucceeded:
 			succeeded = append(succeeded, pod)
 		case pod.Status.Phase == corev1.PodFailed:
 			failed = append(failed, pod)
 		}
 	}
-	return Failures{}.after(succeeded, failed)
+	return Failures{}.after(succeeded, failed, now)
 }
 
-// delay is how long the next pod has to wait from now. A failure that a node's
-// clock puts into the future counts from now: no delay is longer than its due.
+// delay is how long the next pod has to wait from now: never longer than its
+// due, whatever the clocks say.
 func (f Failures) delay(now time.Time, b Backoff) time.Duration {
 	due := b.after(int(f.SinceSuccess))
 	return min(max(0, due-now.Sub(f.Last)), due)

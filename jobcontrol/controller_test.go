@@ -77,7 +77,7 @@ func TestInvalidJobs(t *testing.T) {
 		if len(h.control.Calls()) != 0 || len(h.statuses) != 0 {
 			t.Errorf("calls %v, statuses %v", h.control.Calls(), h.statuses)
 		}
-		if len(h.events) != 1 || !strings.HasPrefix(h.events[0], "Warning InvalidSpec ") || !strings.Contains(h.events[0], "spec.parallelism") {
+		if len(h.events) != 1 || !strings.HasPrefix(h.events[0], "Warning InvalidJob ") || !strings.Contains(h.events[0], "spec.parallelism") {
 			t.Errorf("events %q", h.events)
 		}
 		h.advance(time.Hour)

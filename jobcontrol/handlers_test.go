@@ -1,6 +1,7 @@
 package jobcontrol_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ func TestPodEvents(t *testing.T) {
 	wakes := func(event func()) []fake.Item {
 		h.settle()
 		event()
-		return h.queue.Items()
+		return slices.DeleteFunc(h.queue.Items(), func(item fake.Item) bool { return item.Due.After(h.clock.Now()) })
 	}
 	t.Run("an update that repeats what is known wakes nobody", func(t *testing.T) {
 		if got := wakes(func() { h.controller.PodUpdated(pod, pod) }); len(got) != 0 {

@@ -177,6 +177,7 @@ func (p *tracked) interim(d Decision, r Result) Interim {
 	if l.changed(&p.s.Job.Status) {
 		out.Status, out.Events, out.Failures = l.status.DeepCopy(), l.events, p.failures
 	}
+	out.Failures.Ahead = p.ahead()
 	return out
 }
 

@@ -9,6 +9,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -46,30 +47,47 @@ func (c *Controller) noteOrphan(pod *corev1.Pod, owner owner) {
 	if c.accounting != Tracked || !slices.Contains(pod.Finalizers, c.names.finalizer()) {
 		return
 	}
-	job, err := c.jobs.Job(pod.Namespace, owner.name)
-	if err != nil || job.UID != owner.uid || IsFinished(job) {
+	if job, err := c.jobs.Job(pod.Namespace, owner.name); err != nil || c.isLost(job, owner.uid) {
 		c.orphans.note(owner.key, owner.uid)
 	}
 }
 
-// releaseOrphans removes the finalizer from the pods of the noted owners, but
-// for the Job that the key stands for now, which is nil when there is none.
-func (c *Controller) releaseOrphans(ctx context.Context, key, namespace string, job *batchv1.Job) error {
+// isLost says whether the pods of this owner have nobody to count them, if job
+// is what the owner's name stands for now. The pods of a Job that others manage
+// are theirs, whatever becomes of it.
+func (c *Controller) isLost(job *batchv1.Job, owner types.UID) bool {
+	return job == nil || job.UID != owner || c.manages(job) && IsFinished(job)
+}
+
+// releaseOrphans removes the finalizer from the pods of the noted owners that
+// are lost. The cache of the Jobs may be behind that of the pods, so each is
+// looked for where it is stored.
+func (c *Controller) releaseOrphans(ctx context.Context, key, namespace, name string) error {
 	var errs []error
 	for _, uid := range c.orphans.take(key) {
-		if job != nil && job.UID == uid && !IsFinished(job) {
-			continue
-		}
-		pods, err := c.podsOf(namespace, uid)
-		if err == nil {
-			err = c.releaseAll(ctx, uid, pods)
-		}
-		if err != nil {
+		if err := c.releaseOrphansOf(ctx, namespace, name, uid); err != nil {
 			c.orphans.note(key, uid)
 			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func (c *Controller) releaseOrphansOf(ctx context.Context, namespace, name string, owner types.UID) error {
+	if owner != "" {
+		job, err := c.jobs.FetchJob(ctx, namespace, name)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("owner of pods, Job %s/%s: %w", namespace, name, err)
+		}
+		if err == nil && !c.isLost(job, owner) {
+			return nil
+		}
+	}
+	pods, err := c.podsOf(namespace, owner)
+	if err != nil {
+		return err
+	}
+	return c.releaseAll(ctx, owner, pods)
 }
 
 // podsOf returns the pods of an owner; of none, those that no Job may adopt.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobwright/jobwright/podsort"
 )
@@ -100,6 +101,21 @@ func (p *tracked) indexDelay(index int) time.Duration {
 	if !ok {
 		return 0
 	}
-	f := Failures{SinceSuccess: p.failuresOf(pod), Last: podsort.FinishTime(pod.Pod)}
+	f := Failures{SinceSuccess: p.failuresOf(pod), Last: p.s.Failures.ended(pod.Pod, p.s.Now)}
 	return f.delay(p.s.Now, p.s.Backoff)
+}
+
+// ahead is what is remembered of the waiting pods whose times lie ahead.
+func (p *tracked) ahead() map[types.UID]time.Time {
+	var ahead map[types.UID]time.Time
+	for _, pod := range p.waiting {
+		if !podsort.FinishTime(pod.Pod).After(p.s.Now) {
+			continue
+		}
+		if ahead == nil {
+			ahead = make(map[types.UID]time.Time)
+		}
+		ahead[pod.UID] = p.s.Failures.ended(pod.Pod, p.s.Now)
+	}
+	return ahead
 }

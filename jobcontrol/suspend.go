@@ -18,20 +18,15 @@ func (l *ledger) startOrSuspend() {
 }
 
 func (l *ledger) markSuspension() {
-	suspended := cause{"JobSuspended", "Job suspended"}
-	resumed := cause{"JobResumed", "Job resumed"}
-	switch c := Condition(&l.status, batchv1.JobSuspended); {
-	case l.spec.suspended && !says(c, corev1.ConditionTrue, suspended):
-		l.setCondition(batchv1.JobSuspended, corev1.ConditionTrue, suspended)
+	was := HasCondition(&l.status, batchv1.JobSuspended)
+	switch {
+	case l.spec.suspended && !was:
+		l.setCondition(batchv1.JobSuspended, corev1.ConditionTrue, cause{"JobSuspended", "Job suspended"})
 		l.status.StartTime = nil
-		l.events = append(l.events, Event{corev1.EventTypeNormal, "Suspended", suspended.message})
-	case !l.spec.suspended && c != nil && !says(c, corev1.ConditionFalse, resumed):
-		l.setCondition(batchv1.JobSuspended, corev1.ConditionFalse, resumed)
+		l.events = append(l.events, Event{corev1.EventTypeNormal, "Suspended", "Job suspended"})
+	case !l.spec.suspended && was:
+		l.setCondition(batchv1.JobSuspended, corev1.ConditionFalse, cause{"JobResumed", "Job resumed"})
 		l.status.StartTime = new(metav1.NewTime(l.s.Now))
-		l.events = append(l.events, Event{corev1.EventTypeNormal, "Resumed", resumed.message})
+		l.events = append(l.events, Event{corev1.EventTypeNormal, "Resumed", "Job resumed"})
 	}
-}
-
-func says(c *batchv1.JobCondition, value corev1.ConditionStatus, why cause) bool {
-	return c != nil && c.Status == value && c.Reason == why.reason && c.Message == why.message
 }

@@ -38,18 +38,23 @@ func (c *Controller) Sync(ctx context.Context, key string) (next Next, err error
 	if err != nil {
 		return Next{Forget: true}, err
 	}
+	orphansErr := c.releaseOrphans(ctx, key, namespace, name)
+	next, err = c.syncKey(ctx, key, namespace, name, began)
+	if orphansErr != nil {
+		next.Forget = false
+	}
+	return next, errors.Join(err, orphansErr)
+}
+
+// syncKey brings whatever the key stands for one step on.
+func (c *Controller) syncKey(ctx context.Context, key, namespace, name string, began time.Time) (Next, error) {
 	job, err := c.jobs.Job(namespace, name)
-	if apierrors.IsNotFound(err) {
-		c.forget(key)
-		return Next{Forget: true}, c.releaseOrphans(ctx, key, namespace, nil)
-	}
-	if err != nil {
-		return Next{}, fmt.Errorf("read Job %s: %w", key, err)
-	}
-	if err := c.releaseOrphans(ctx, key, namespace, job); err != nil {
-		return Next{}, err
-	}
 	switch {
+	case apierrors.IsNotFound(err):
+		c.forget(key)
+		return Next{Forget: true}, nil
+	case err != nil:
+		return Next{}, fmt.Errorf("read Job %s: %w", key, err)
 	case !c.manages(job):
 		c.forget(key)
 		return Next{Forget: true}, nil
@@ -62,9 +67,27 @@ func (c *Controller) Sync(ctx context.Context, key string) (next Next, err error
 		c.queue.Forget(key)
 	}
 	if c.memory.stale(key, job, began, c.patience) {
-		return Next{}, nil // the event that shows the status we wrote brings us back
+		return Next{After: c.patience}, nil // the event that shows the status we wrote comes sooner
 	}
-	return c.syncJob(ctx, key, job)
+	next, err := c.syncJob(ctx, key, job)
+	if errors.Is(err, ErrInvalid) {
+		c.event(job, Event{corev1.EventTypeWarning, "InvalidJob", err.Error()})
+		return Next{Forget: true}, errors.Join(err, c.letGo(ctx, job))
+	}
+	return next, err
+}
+
+// letGo releases the pods of a Job that cannot be worked on and is being
+// deleted: nothing they do counts, and the Job waits for them to go.
+func (c *Controller) letGo(ctx context.Context, job *batchv1.Job) error {
+	if c.accounting != Tracked || job.DeletionTimestamp == nil {
+		return nil
+	}
+	pods, err := c.podsOf(job.Namespace, job.UID)
+	if err != nil {
+		return err
+	}
+	return c.releaseAll(ctx, job.UID, pods)
 }
 
 // forget drops all that is kept for the Job that the key stood for.
@@ -101,8 +124,7 @@ func splitKey(key string) (namespace, name string, err error) {
 func (c *Controller) syncJob(ctx context.Context, key string, job *batchv1.Job) (Next, error) {
 	spec, err := readSpec(job, c.accounting, c.names)
 	if err != nil {
-		c.event(job, Event{corev1.EventTypeWarning, "InvalidSpec", err.Error()})
-		return Next{Forget: true}, err
+		return Next{}, err
 	}
 	snapshot := Snapshot{
 		Job:        job,
@@ -118,13 +140,16 @@ func (c *Controller) syncJob(ctx context.Context, key string, job *batchv1.Job) 
 		return Next{}, err
 	}
 	snapshot.Now = c.clock.Now()
-	snapshot.Failures = c.memory.failures(key, func() Failures { return PastFailures(snapshot.Pods, c.names) })
+	snapshot.Failures = c.memory.failures(key, func() Failures { return PastFailures(job, snapshot.Pods, c.names, snapshot.Now) })
 	decision, err := plan(snapshot, spec)
 	if err != nil {
-		c.event(job, Event{corev1.EventTypeWarning, "InvalidStatus", err.Error()})
-		return Next{Forget: true}, err
+		return Next{}, err
 	}
-	return c.carryOut(ctx, key, job, decision)
+	next, err := c.carryOut(ctx, key, job, decision)
+	if !snapshot.Satisfied && (next.After == 0 || next.After > c.patience) {
+		next.After = c.patience // an event that never comes is not waited for any longer
+	}
+	return next, err
 }
 
 // carryOut makes the calls of a decision, and writes what became of them: first
@@ -138,8 +163,8 @@ func (c *Controller) carryOut(ctx context.Context, key string, job *batchv1.Job,
 			return Next{After: d.Settle(result).Wake.After}, errors.Join(err, result.Err)
 		}
 		job = written
-		c.memory.remember(key, interim.Failures)
 	}
+	c.memory.remember(key, interim.Failures)
 	var err error
 	result.Released, err = c.releasePods(ctx, job.UID, interim.Release)
 	result.Err = errors.Join(result.Err, err)

@@ -75,15 +75,7 @@ func planTracked(s Snapshot, spec jobSpec) (Decision, error) {
 // readStatus reads the parts of the status that are text or lists.
 func (p *tracked) readStatus() (err error) {
 	status := &p.s.Job.Status
-	if u := status.UncountedTerminatedPods; u != nil && len(u.Succeeded)+len(u.Failed) > 0 {
-		p.uncounted = make(uncounted, len(u.Succeeded)+len(u.Failed))
-		for _, uid := range u.Failed {
-			p.uncounted[uid] = true
-		}
-		for _, uid := range u.Succeeded {
-			p.uncounted[uid] = false
-		}
-	}
+	p.uncounted = readUncounted(status.UncountedTerminatedPods)
 	if !p.spec.indexed {
 		return nil
 	}
@@ -134,7 +126,7 @@ func (p *tracked) count() {
 			p.succeeded++
 		}
 	}
-	p.failures = p.s.Failures.after(newSucceeded, newFailed)
+	p.failures = p.s.Failures.after(newSucceeded, newFailed, p.s.Now)
 	if p.spec.indexed {
 		p.completed = p.completedBefore.Union(indexesOf(completed))
 		p.succeeded = int32(p.completed.Len())

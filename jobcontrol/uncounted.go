@@ -15,6 +15,21 @@ const maxUncounted = 500
 // uncounted are the UIDs in status.uncountedTerminatedPods, by outcome.
 type uncounted map[types.UID]bool // true: failed
 
+// readUncounted reads the lists; nil when they are empty.
+func readUncounted(lists *batchv1.UncountedTerminatedPods) uncounted {
+	if lists == nil || len(lists.Succeeded)+len(lists.Failed) == 0 {
+		return nil
+	}
+	u := make(uncounted, len(lists.Succeeded)+len(lists.Failed))
+	for _, uid := range lists.Failed {
+		u[uid] = true
+	}
+	for _, uid := range lists.Succeeded {
+		u[uid] = false
+	}
+	return u
+}
+
 func (u uncounted) has(uid types.UID) bool {
 	_, ok := u[uid]
 	return ok

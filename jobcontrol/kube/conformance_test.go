@@ -12,8 +12,8 @@ import (
 )
 
 func TestPodControlConforms(t *testing.T) {
-	fake.TestPodControl(t, func(*testing.T) fake.Subject {
-		s := newServer()
+	fake.TestPodControl(t, func(t *testing.T) fake.Subject {
+		s := newServer(t)
 		return fake.Subject{
 			Control: kube.NewPodControl(s, nil),
 			Pod: func(ctx context.Context, namespace, name string) (*corev1.Pod, error) {

@@ -16,16 +16,18 @@
 //     there is, and a lookup of pods never scans a namespace.
 //   - Objects of the informers are not changed, and nothing but their watches
 //     changes the caches.
-//   - A pod is deleted only if it still has the UID it was decided about. The
-//     status goes through the status subresource, with the resource version
-//     it was decided from.
+//   - A pod is deleted only if it still has the UID it was decided about, an
+//     expired Job (see NewExpiry) only if it has not changed since. The status
+//     goes through the status subresource, with the resource version it was
+//     decided from.
 //   - Handlers make no call. They skip what they cannot understand.
 //   - What was done to pods is told by events on the owner that their
 //     controller reference names, whatever its kind.
 //
-// A Job must have one controller. Run takes every Job of its namespaces; the
-// Job controller of the cluster takes those with an empty spec.managedBy. Where
-// both run, give Run a namespace all of whose Jobs name another manager.
+// A Job must have one controller. Run acts on those whose spec.managedBy is the
+// Name of the Controller's Config. Without one it goes by the name of the Job
+// controller of the cluster, takes the Jobs without managedBy as that does, and
+// must not run beside it; give it a name of its own where both run.
 //
 // The calls of a Controller are bounded by jobcontrol.Config.MaxInFlight, but
 // the client has limits too: those of rest.Config, 5 calls a second unless QPS

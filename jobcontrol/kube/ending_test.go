@@ -82,7 +82,7 @@ func TestRunEndsInOrder(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newServer(newJob("j", int32(tt.created), 3))
+				s := newServer(t, newJob("j", int32(tt.created), 3))
 				stop := start(t, slowClient{s, tt.pods, tt.events}, kube.Config{})
 				since := time.Now()
 				if err := stop(); err != nil {
@@ -104,7 +104,7 @@ func TestRunEndsInOrder(t *testing.T) {
 
 func TestRunStopsTheInformersAfterTheWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(newJob("j", 1, 1))
+		s := newServer(t, newJob("j", 1, 1))
 		var watches []*watch.RaceFreeFakeWatcher
 		s.PrependWatchReactor("*", func(clienttesting.Action) (bool, watch.Interface, error) {
 			watches = append(watches, watch.NewRaceFreeFake())

@@ -25,7 +25,7 @@ import (
 
 func TestStatusConflictIsSyncedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(newJob("j", 1, 1))
+		s := newServer(t, newJob("j", 1, 1))
 		var conflicts atomic.Int32
 		s.refuse("update", "jobs", func(clienttesting.Action) error {
 			if conflicts.Add(1) <= 2 {
@@ -48,7 +48,7 @@ func TestStatusConflictIsSyncedAgain(t *testing.T) {
 
 func TestB68_NothingIsCreatedForAJobThatIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(newJob("j", 1, 1))
+		s := newServer(t, newJob("j", 1, 1))
 		stop := start(t, s, kube.Config{})
 		pass(time.Minute)
 		pod := s.pods(t)[0]
@@ -72,7 +72,7 @@ func TestB68_NothingIsCreatedForAJobThatIsGone(t *testing.T) {
 
 func TestB77_PodsNotYetSeenAreNotCreatedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(newJob("j", 3, 3))
+		s := newServer(t, newJob("j", 3, 3))
 		s.PrependWatchReactor("pods", func(clienttesting.Action) (bool, watch.Interface, error) {
 			return true, watch.NewFake(), nil // never says a word
 		})
@@ -122,7 +122,7 @@ func byHand(t *testing.T, s *server) (*jobcontrol.Controller, informers.SharedIn
 
 func TestB93_HandlersOnlyEnqueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(t)
 		c, _, queue := byHand(t, s)
 		defer queue.ShutDown()
 		s.ClearActions()
@@ -148,7 +148,7 @@ func TestB93_HandlersOnlyEnqueue(t *testing.T) {
 func TestCachedObjectsAreNotChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		job := newJob("j", 1, 2)
-		s := newServer(job, newPod("orphan", "j", nil), newPod("strayed", "other", controlledBy(job)),
+		s := newServer(t, job, newPod("orphan", "j", nil), newPod("strayed", "other", controlledBy(job)),
 			newPod("surplus-1", "j", controlledBy(job)), newPod("surplus-2", "j", controlledBy(job)))
 		c, factory, queue := byHand(t, s)
 		defer queue.ShutDown()
@@ -176,7 +176,7 @@ func TestCachedObjectsAreNotChanged(t *testing.T) {
 
 func TestTombstoneOfAJobWithoutObjectClearsItsMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(newJob("j", 1, 1))
+		s := newServer(t, newJob("j", 1, 1))
 		indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 		pods, err := kube.NewPodStore(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}))
 		if err != nil {
@@ -203,7 +203,7 @@ func TestTombstoneOfAJobWithoutObjectClearsItsMemory(t *testing.T) {
 
 func TestRunLeavesEventsToTheSinkThatIsSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(newJob("j", 1, 1))
+		s := newServer(t, newJob("j", 1, 1))
 		var own sink
 		stop := start(t, s, kube.Config{Controller: jobcontrol.Config{Events: &own}})
 		pass(time.Minute)

@@ -59,7 +59,7 @@ func TestPodControlEvents(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newServer(newPod("p", "a", train))
+			s := newServer(t, newPod("p", "a", train))
 			if tt.answer != nil {
 				s.refuse(tt.verb, "pods", func(clienttesting.Action) error { return tt.answer })
 			}
@@ -82,7 +82,7 @@ func (s *sink) Event(obj runtime.Object, _, _, _ string) { *s = append(*s, obj) 
 func TestPodControlEventOwner(t *testing.T) {
 	t.Run("is what the controller reference names, of any kind", func(t *testing.T) {
 		var about sink
-		if _, err := kube.NewPodControl(newServer(), &about).Create(t.Context(), newPod("p", "a", train)); err != nil {
+		if _, err := kube.NewPodControl(newServer(t), &about).Create(t.Context(), newPod("p", "a", train)); err != nil {
 			t.Fatal(err)
 		}
 		want := sink{&corev1.ObjectReference{APIVersion: "ml.example.com/v1", Kind: "Train", Namespace: "ns", Name: "t", UID: "uid-t"}}
@@ -92,7 +92,7 @@ func TestPodControlEventOwner(t *testing.T) {
 	})
 	t.Run("is nobody without a controller", func(t *testing.T) {
 		var about sink
-		if _, err := kube.NewPodControl(newServer(), &about).Create(t.Context(), newPod("p", "a", nil)); err != nil {
+		if _, err := kube.NewPodControl(newServer(t), &about).Create(t.Context(), newPod("p", "a", nil)); err != nil {
 			t.Fatal(err)
 		}
 		if len(about) != 0 {
@@ -100,14 +100,14 @@ func TestPodControlEventOwner(t *testing.T) {
 		}
 	})
 	t.Run("needs no sink", func(t *testing.T) {
-		if _, err := kube.NewPodControl(newServer(), nil).Create(t.Context(), newPod("p", "a", train)); err != nil {
+		if _, err := kube.NewPodControl(newServer(t), nil).Create(t.Context(), newPod("p", "a", train)); err != nil {
 			t.Fatal(err)
 		}
 	})
 }
 
 func TestPodControlCreate(t *testing.T) {
-	s := newServer()
+	s := newServer(t)
 	pod := newPod("", "a", train)
 	pod.GenerateName, pod.UID = "t-", ""
 	pod.Finalizers = []string{"example.com/keep"}
@@ -141,7 +141,7 @@ func TestPodControlCreate(t *testing.T) {
 
 func TestPodControlDelete(t *testing.T) {
 	t.Run("spares a namesake", func(t *testing.T) {
-		s := newServer(newPod("p", "a", train))
+		s := newServer(t, newPod("p", "a", train))
 		events := record.NewFakeRecorder(10)
 		former := newPod("p", "a", train)
 		former.UID = "uid-former"
@@ -156,7 +156,7 @@ func TestPodControlDelete(t *testing.T) {
 		}
 	})
 	t.Run("takes a pod that is gone by the time it looks for gone", func(t *testing.T) {
-		s := newServer()
+		s := newServer(t)
 		s.refuse("delete", "pods", func(clienttesting.Action) error {
 			return apierrors.NewConflict(podResource.GroupResource(), "p", errors.New("UID in precondition"))
 		})
@@ -165,7 +165,7 @@ func TestPodControlDelete(t *testing.T) {
 		}
 	})
 	t.Run("does not take another conflict for success", func(t *testing.T) {
-		s := newServer(newPod("p", "a", train))
+		s := newServer(t, newPod("p", "a", train))
 		s.refuse("delete", "pods", func(clienttesting.Action) error {
 			return apierrors.NewConflict(podResource.GroupResource(), "p", errors.New("denied by a webhook"))
 		})
@@ -175,7 +175,7 @@ func TestPodControlDelete(t *testing.T) {
 		}
 	})
 	t.Run("refuses a pod without UID", func(t *testing.T) {
-		s := newServer(newPod("p", "a", train))
+		s := newServer(t, newPod("p", "a", train))
 		pod := newPod("p", "a", train)
 		pod.UID = ""
 		if err := kube.NewPodControl(s, nil).Delete(t.Context(), pod); err == nil {
@@ -188,7 +188,7 @@ func TestPodControlDelete(t *testing.T) {
 }
 
 func TestPodControlPatch(t *testing.T) {
-	s := newServer(newPod("p", "a", nil))
+	s := newServer(t, newPod("p", "a", nil))
 	control := kube.NewPodControl(s, nil)
 	if err := control.Patch(t.Context(), newPod("p", "a", nil), []byte(`{"metadata":{"uid":"uid-p","labels":{"seen":"1"}}}`)); err != nil {
 		t.Fatal(err)
@@ -204,7 +204,7 @@ func TestPodControlPatch(t *testing.T) {
 }
 
 func TestPodControlEndedContext(t *testing.T) {
-	s := newServer(newPod("p", "a", train))
+	s := newServer(t, newPod("p", "a", train))
 	events := record.NewFakeRecorder(10)
 	control := kube.NewPodControl(s, events)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -9,18 +9,25 @@ import (
 	"github.com/jobwright/jobwright/jobcontrol"
 )
 
-// NewQueue returns a queue for the Controller that cfg configures. Its retries
-// wait as long as the Controller lets the replacement of a failed pod wait,
-// cfg.Backoff doubled with each retry up to cfg.MaxBackoff: a retry that came
-// sooner would find the failed pod and replace it before its time.
+// NewQueue returns a queue for the Controller that cfg configures. How long its
+// retries wait depends on what they are for:
+//
+//   - in Tracked accounting, calls that the API server refused: 1 s, doubled with
+//     each retry up to 1 min. The Controller itself sees to it that a failed pod
+//     is not replaced before its time;
+//   - in Recount accounting, failed pods too: cfg.Backoff, doubled up to
+//     cfg.MaxBackoff. A retry that came sooner would find the failed pod and
+//     replace it before its time.
 //
 // The queue reports to the metrics provider of workqueue under name; with an
 // empty name it does not. It runs goroutines until it is shut down, which the
 // Run of the Controller does.
 func NewQueue(name string, cfg jobcontrol.Config) workqueue.TypedRateLimitingInterface[string] {
-	// What zero means is said by the documentation of jobcontrol.Config.
-	base := cmp.Or(cfg.Backoff, 10*time.Second)
-	limit := cmp.Or(cfg.MaxBackoff, 10*time.Minute)
+	base, limit := time.Second, time.Minute
+	if cfg.Accounting == jobcontrol.Recount {
+		// What zero means is said by the documentation of jobcontrol.Config.
+		base, limit = cmp.Or(cfg.Backoff, 10*time.Second), cmp.Or(cfg.MaxBackoff, 10*time.Minute)
+	}
 	return workqueue.NewTypedRateLimitingQueueWithConfig(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[string](base, limit),
 		workqueue.TypedRateLimitingQueueConfig[string]{Name: name},

@@ -22,7 +22,7 @@ import (
 
 func TestB32_QuotaThatIsFreedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(newJob("j", 1, 1))
+		s := newServer(t, newJob("j", 1, 1))
 		var freed atomic.Bool
 		s.refuse("create", "pods", func(clienttesting.Action) error {
 			if freed.Load() {
@@ -53,7 +53,7 @@ func TestB47_RestartArmsTheDeadline(t *testing.T) {
 		job.Spec.ActiveDeadlineSeconds = new(int64(300))
 		job.Status.StartTime = &metav1.Time{Time: time.Now().Add(-100 * time.Second)}
 		job.Status.Active = 1
-		s := newServer(job, newPod("p", "j", controlledBy(job)))
+		s := newServer(t, job, newPod("p", "j", controlledBy(job)))
 		stop := start(t, s, kube.Config{})
 		pass(190 * time.Second)
 		if jobcontrol.IsFinished(s.job(t, "j")) {
@@ -73,7 +73,7 @@ func TestB57_OverlappingSelectors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newJob("a", 0, 1), newJob("b", 1, 1)
 		a.Spec.Selector.MatchLabels = b.Spec.Selector.MatchLabels
-		s := newServer(a, b, newPod("of-b", "b", controlledBy(b)))
+		s := newServer(t, a, b, newPod("of-b", "b", controlledBy(b)))
 		stop := start(t, s, kube.Config{})
 		pass(time.Minute)
 		if err := stop(); err != nil {
@@ -90,7 +90,7 @@ func TestB53_OwnersOfOtherKinds(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			namesake := *train
 			namesake.Name = "j"
-			s := newServer(newJob("j", 0, 1), newPod("p", "j", &namesake))
+			s := newServer(t, newJob("j", 0, 1), newPod("p", "j", &namesake))
 			stop := start(t, s, kube.Config{})
 			pass(time.Minute)
 			if err := stop(); err != nil {
@@ -103,7 +103,7 @@ func TestB53_OwnersOfOtherKinds(t *testing.T) {
 	})
 	t.Run("a kind of one's own is on pods and events", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := newServer(newJob("j", 1, 1))
+			s := newServer(t, newJob("j", 1, 1))
 			kind := schema.GroupVersionKind{Group: "ml.example.com", Version: "v1", Kind: "Train"}
 			stop := start(t, s, kube.Config{Controller: jobcontrol.Config{Owner: kind}})
 			pass(time.Minute)

@@ -63,7 +63,7 @@ func (s *server) events(t *testing.T, job string) []string {
 
 func TestRunCompletesAJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(newJob("j", 2, 3))
+		s := newServer(t, newJob("j", 2, 3))
 		stop := start(t, s, kube.Config{})
 		pass(time.Second)
 		if n := len(s.pods(t)); n != 2 {
@@ -101,7 +101,7 @@ func TestRunWaitsForBothCaches(t *testing.T) {
 		t.Run(resource, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				job := newJob("j", 2, 2)
-				s := newServer(job, newPod("p", "j", controlledBy(job)))
+				s := newServer(t, job, newPod("p", "j", controlledBy(job)))
 				var syncs atomic.Int32
 				metrics := jobcontrol.Metrics{Synced: func(time.Duration, error) { syncs.Add(1) }}
 				var up atomic.Bool
@@ -129,7 +129,7 @@ func TestRunWaitsForBothCaches(t *testing.T) {
 	}
 	t.Run("or the end of ctx", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := newServer()
+			s := newServer(t)
 			s.refuse("list", "pods", func(clienttesting.Action) error { return apierrors.NewServiceUnavailable("never") })
 			stop := start(t, s, kube.Config{})
 			if err := stop(); !errors.Is(err, context.Canceled) {
@@ -141,7 +141,7 @@ func TestRunWaitsForBothCaches(t *testing.T) {
 
 func TestRunRefusesABadConfig(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		err := kube.Run(t.Context(), newServer(), kube.Config{Controller: jobcontrol.Config{Accounting: 99}})
+		err := kube.Run(t.Context(), newServer(t), kube.Config{Controller: jobcontrol.Config{Accounting: 99}})
 		if err == nil {
 			t.Error("err = nil, want one about the accounting mode")
 		}
@@ -152,7 +152,7 @@ func TestRunKeepsToItsNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other := newJob("other", 1, 1)
 		other.Namespace = "elsewhere"
-		s := newServer(newJob("j", 1, 1), other)
+		s := newServer(t, newJob("j", 1, 1), other)
 		stop := start(t, s, kube.Config{Namespace: "ns"})
 		pass(time.Minute)
 		if err := stop(); err != nil {
@@ -181,7 +181,7 @@ func (s *server) patches() []string {
 func TestRunAdoptsAndReleases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		job := newJob("j", 1, 1)
-		s := newServer(job, newPod("orphan", "j", nil), newPod("strayed", "other", controlledBy(job)))
+		s := newServer(t, job, newPod("orphan", "j", nil), newPod("strayed", "other", controlledBy(job)))
 		stop := start(t, s, kube.Config{})
 		pass(time.Minute)
 		if err := stop(); err != nil {
@@ -206,7 +206,7 @@ func TestRunAdoptsAndReleases(t *testing.T) {
 
 func TestExampleWiringWorks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(newJob("j", 1, 1))
+		s := newServer(t, newJob("j", 1, 1))
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {

@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	clientfake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/jobwright/jobwright/fake"
 )
 
 // client-go reports errors to handlers of the process, one of which sleeps
@@ -36,81 +38,145 @@ var (
 
 // server is client-go's fake clientset with what an API server does for
 // everybody and the clientset leaves out: names from generateName, UIDs,
-// resource versions that grow, and UID preconditions.
+// resource versions that grow, preconditions, finalizers, and the rules about
+// the status of a Job. A status that breaks one fails the test.
 type server struct {
 	*clientfake.Clientset
+	t       *testing.T
 	made    atomic.Int64 // pods, for names and UIDs
 	told    atomic.Int64 // events, for names
 	version atomic.Int64
 }
 
-func newServer(objs ...runtime.Object) *server {
-	s := &server{Clientset: clientfake.NewSimpleClientset()}
+func newServer(t *testing.T, objs ...runtime.Object) *server {
+	s := &server{Clientset: clientfake.NewSimpleClientset(), t: t}
 	for _, obj := range objs {
 		s.stamp(obj)
 		if err := s.Tracker().Add(obj); err != nil {
 			panic(err)
 		}
 	}
-	s.PrependReactor("create", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		pod := a.(clienttesting.CreateAction).GetObject().(*corev1.Pod)
-		n := s.made.Add(1)
-		if pod.Name == "" {
-			pod.Name = fmt.Sprintf("%s%d", pod.GenerateName, n)
-		}
-		pod.UID = types.UID(fmt.Sprintf("pod-uid-%d", n))
-		pod.Status.Phase = corev1.PodPending
-		s.stamp(pod)
-		return true, pod, s.Tracker().Create(podResource, pod, a.GetNamespace())
-	})
-	// The clientset would name events by the time, which stands still here.
-	s.PrependReactor("create", "events", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		event := a.(clienttesting.CreateAction).GetObject().(*corev1.Event)
-		event.Name = fmt.Sprintf("event-%d", s.told.Add(1))
-		return true, event, s.Tracker().Create(a.GetResource(), event, event.Namespace)
-	})
-	s.PrependReactor("update", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		obj := a.(clienttesting.UpdateAction).GetObject()
-		s.stamp(obj)
-		return true, obj, s.Tracker().Update(a.GetResource(), obj, a.GetNamespace())
-	})
-	s.PrependReactor("delete", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		del := a.(clienttesting.DeleteActionImpl)
-		if pre := del.DeleteOptions.Preconditions; pre != nil && pre.UID != nil {
-			return s.checkUID(a.GetResource(), a.GetNamespace(), del.Name, *pre.UID)
-		}
-		return false, nil, nil
-	})
-	s.PrependReactor("patch", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		pod, err := s.patched(a.(clienttesting.PatchAction))
-		if err != nil {
-			return true, nil, err
-		}
-		s.stamp(pod)
-		return true, pod, s.Tracker().Update(podResource, pod, a.GetNamespace())
-	})
+	for verb, answer := range map[string]func(clienttesting.Action) (runtime.Object, error){
+		"create": s.create, "update": s.update, "delete": s.delete, "patch": s.patch,
+	} {
+		s.PrependReactor(verb, "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
+			obj, err := answer(a)
+			return true, obj, err
+		})
+	}
 	return s
+}
+
+func (s *server) create(a clienttesting.Action) (runtime.Object, error) {
+	obj := a.(clienttesting.CreateAction).GetObject()
+	switch obj := obj.(type) {
+	case *corev1.Pod:
+		n := s.made.Add(1)
+		if obj.Name == "" {
+			obj.Name = fmt.Sprintf("%s%d", obj.GenerateName, n)
+		}
+		obj.UID = types.UID(fmt.Sprintf("pod-uid-%d", n))
+		obj.CreationTimestamp = metav1.Now()
+		obj.Status.Phase = corev1.PodPending
+	case *corev1.Event:
+		// The clientset would name events by the time, which stands still here.
+		obj.Name = fmt.Sprintf("event-%d", s.told.Add(1))
+		s.stamp(obj)
+		return obj, s.Tracker().Create(a.GetResource(), obj, obj.Namespace)
+	}
+	s.stamp(obj)
+	return obj, s.Tracker().Create(a.GetResource(), obj, a.GetNamespace())
+}
+
+func (s *server) update(a clienttesting.Action) (runtime.Object, error) {
+	obj := a.(clienttesting.UpdateAction).GetObject()
+	given := accessor(obj)
+	stored, err := s.stored(a.GetResource(), a.GetNamespace(), given.GetName(), given.GetUID(), given.GetResourceVersion())
+	if err != nil {
+		return nil, err
+	}
+	if job, ok := obj.(*batchv1.Job); ok && a.GetSubresource() == "status" {
+		next := stored.(*batchv1.Job).DeepCopy()
+		if err := fake.CheckStatus(next, &job.Status); err != nil {
+			s.t.Errorf("a status that the API server refuses: %v", err)
+			return nil, err
+		}
+		job.Status.DeepCopyInto(&next.Status)
+		obj = next
+	}
+	s.stamp(obj)
+	return obj, s.Tracker().Update(a.GetResource(), obj, a.GetNamespace())
+}
+
+// delete removes at once what no finalizer holds. A pod that is held has no
+// grace: its containers are dead and it has failed.
+func (s *server) delete(a clienttesting.Action) (runtime.Object, error) {
+	del := a.(clienttesting.DeleteActionImpl)
+	var uid types.UID
+	var version string
+	if pre := del.DeleteOptions.Preconditions; pre != nil {
+		uid, version = valueOf(pre.UID), valueOf(pre.ResourceVersion)
+	}
+	obj, err := s.stored(a.GetResource(), a.GetNamespace(), del.Name, uid, version)
+	if err != nil {
+		return nil, err
+	}
+	pod, ok := obj.(*corev1.Pod)
+	if !ok || len(pod.Finalizers) == 0 {
+		return nil, s.Tracker().Delete(a.GetResource(), a.GetNamespace(), del.Name)
+	}
+	pod = pod.DeepCopy()
+	pod.DeletionTimestamp = new(metav1.Now())
+	ended(pod, corev1.PodFailed)
+	s.stamp(pod)
+	return nil, s.Tracker().Update(podResource, pod, a.GetNamespace())
+}
+
+// patch patches a pod; one that is deleted goes with its last finalizer.
+func (s *server) patch(a clienttesting.Action) (runtime.Object, error) {
+	pod, err := s.patched(a.(clienttesting.PatchAction))
+	if err != nil {
+		return nil, err
+	}
+	s.stamp(pod)
+	if pod.DeletionTimestamp != nil && len(pod.Finalizers) == 0 {
+		return pod, s.Tracker().Delete(podResource, a.GetNamespace(), pod.Name)
+	}
+	return pod, s.Tracker().Update(podResource, pod, a.GetNamespace())
 }
 
 // stamp gives obj the next resource version.
 func (s *server) stamp(obj runtime.Object) {
+	accessor(obj).SetResourceVersion(strconv.FormatInt(s.version.Add(1), 10))
+}
+
+func accessor(obj runtime.Object) metav1.Object {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		panic(err)
 	}
-	m.SetResourceVersion(strconv.FormatInt(s.version.Add(1), 10))
+	return m
 }
 
-// checkUID refuses a request for an object of another UID.
-func (s *server) checkUID(resource schema.GroupVersionResource, namespace, name string, uid types.UID) (bool, runtime.Object, error) {
+func valueOf[T any](p *T) (value T) {
+	if p != nil {
+		value = *p
+	}
+	return value
+}
+
+// stored is what is stored, if it has the UID and the resource version, where
+// these are given.
+func (s *server) stored(resource schema.GroupVersionResource, namespace, name string, uid types.UID, version string) (runtime.Object, error) {
 	obj, err := s.Tracker().Get(resource, namespace, name)
 	if err != nil {
-		return true, nil, err
+		return nil, err
 	}
-	if m, err := meta.Accessor(obj); err != nil || m.GetUID() != uid {
-		return true, nil, apierrors.NewConflict(resource.GroupResource(), name, fmt.Errorf("UID in precondition: %s", uid))
+	m := accessor(obj)
+	if uid != "" && uid != m.GetUID() || version != "" && version != m.GetResourceVersion() {
+		return nil, apierrors.NewConflict(resource.GroupResource(), name, fmt.Errorf("UID %q or version %q is not that stored", uid, version))
 	}
-	return false, nil, nil
+	return obj, nil
 }
 
 // patched is the pod with a strategic merge patch applied, which may name its
@@ -132,7 +198,7 @@ func (s *server) patched(a clienttesting.PatchAction) (*corev1.Pod, error) {
 	if err := json.Unmarshal(after, pod); err != nil {
 		return nil, err
 	}
-	_, _, err = s.checkUID(podResource, a.GetNamespace(), a.GetName(), pod.UID)
+	_, err = s.stored(podResource, a.GetNamespace(), a.GetName(), pod.UID, "")
 	return pod, err
 }
 
@@ -185,52 +251,17 @@ func (s *server) end(t *testing.T, phase corev1.PodPhase) {
 		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 			continue
 		}
-		pod.Status.Phase = phase
+		ended(&pod, phase)
 		if _, err := s.CoreV1().Pods("ns").UpdateStatus(context.Background(), &pod, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// newJob returns a Job with UID "uid-NAME" that selects app=NAME.
-func newJob(name string, parallelism, completions int32) *batchv1.Job {
-	labels := map[string]string{"app": name}
-	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name)},
-		Spec: batchv1.JobSpec{
-			Parallelism: &parallelism,
-			Completions: &completions,
-			Selector:    &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec: corev1.PodSpec{
-					RestartPolicy: corev1.RestartPolicyNever,
-					Containers:    []corev1.Container{{Name: "main", Image: "work"}},
-				},
-			},
-		},
-	}
-}
-
-// newPod returns a running pod with UID "uid-NAME" and the label app=APP. With
-// owner not nil it is controlled by it.
-func newPod(name, app string, owner *metav1.OwnerReference) *corev1.Pod {
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "ns",
-			Name:      name,
-			UID:       types.UID("uid-" + name),
-			Labels:    map[string]string{"app": app},
-		},
-		Status: corev1.PodStatus{Phase: corev1.PodRunning},
-	}
-	if owner != nil {
-		pod.OwnerReferences = []metav1.OwnerReference{*owner}
-	}
-	return pod
-}
-
-// controlledBy is the reference that a pod of job carries.
-func controlledBy(job *batchv1.Job) *metav1.OwnerReference {
-	return metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))
+// ended moves the pod to phase, and its container with it.
+func ended(pod *corev1.Pod, phase corev1.PodPhase) {
+	pod.Status.Phase = phase
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{
+		Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.Now()},
+	}}}
 }

@@ -28,7 +28,7 @@ func TestJobStore(t *testing.T) {
 	if err := indexer.Add(cached); err != nil {
 		t.Fatal(err)
 	}
-	s := newServer(newJob("j", 2, 2), newJob("unseen", 1, 1))
+	s := newServer(t, newJob("j", 2, 2), newJob("unseen", 1, 1))
 	store := kube.NewJobStore(batchlisters.NewJobLister(indexer), s)
 
 	t.Run("Job reads the cache", func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestJobStore(t *testing.T) {
 }
 
 func TestB75_StatusGoesThroughTheSubresource(t *testing.T) {
-	s := newServer(newJob("j", 1, 1))
+	s := newServer(t, newJob("j", 1, 1))
 	job := s.job(t, "j")
 	job.Status.Active = 1
 	given := job.DeepCopy()
@@ -104,7 +104,7 @@ func TestB75_StatusGoesThroughTheSubresource(t *testing.T) {
 // A store of its own that this one writes to could put an older copy over a
 // newer one, or keep a Job that is gone.
 func TestB69_StatusWriteLeavesTheCacheAlone(t *testing.T) {
-	s := newServer(newJob("j", 1, 1))
+	s := newServer(t, newJob("j", 1, 1))
 	cached := s.job(t, "j")
 	before := cached.DeepCopy()
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
