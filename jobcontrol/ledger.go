@@ -65,10 +65,10 @@ func (l *ledger) decide(allDeleted bool) {
 	if !isNew {
 		return
 	}
-	// A rule that a pod matched is stored before that pod may go, for nobody
-	// could find it again. All other causes stay to be found.
-	byPolicy := l.verdict.reason == batchv1.JobReasonPodFailurePolicy
-	if !l.s.Satisfied && !byPolicy {
+	// What a pod tells is stored before the pod goes, for nobody could find it
+	// again. All other causes stay to be found.
+	toldByPods := l.verdict.reason == batchv1.JobReasonPodFailurePolicy || l.tooManyRestarts()
+	if !l.s.Satisfied && !toldByPods {
 		return
 	}
 	kind := batchv1.JobFailureTarget

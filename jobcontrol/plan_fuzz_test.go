@@ -58,6 +58,9 @@ func (c *choices) job() *batchv1.Job {
 			j.Status.StartTime = nil
 		}
 	})
+	if c.below(3) == 0 {
+		c.indexed(job)
+	}
 	switch c.below(8) {
 	case 0:
 		job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
@@ -72,8 +75,20 @@ func (c *choices) job() *batchv1.Job {
 	return job
 }
 
+// indexed makes the Job an Indexed one with whatever status.
+func (c *choices) indexed(job *batchv1.Job) {
+	job.Spec.CompletionMode = new(batchv1.IndexedCompletion)
+	sets := []string{"", "0", "0-2", "1,3-9", "1,1", "5-3"}
+	job.Status.CompletedIndexes = sets[c.below(len(sets))]
+	if c.yes() {
+		job.Spec.BackoffLimitPerIndex = c.maybe()
+		job.Status.FailedIndexes = &sets[c.below(len(sets))]
+	}
+	job.Spec.Suspend = new(c.yes())
+}
+
 func (c *choices) snapshot() jobcontrol.Snapshot {
-	s := jobcontrol.Snapshot{Job: c.job(), Now: epoch.Add(time.Duration(c.below(200)-20) * time.Second), Satisfied: c.below(4) > 0, Retries: c.below(5)}
+	s := jobcontrol.Snapshot{Job: c.job(), Now: epoch.Add(time.Duration(c.below(200)-20) * time.Second), Satisfied: c.below(4) > 0, Retries: c.below(5), Accounting: jobcontrol.Accounting(c.below(2))}
 	letters := "RPSFUrpsfu"
 	var phases []byte
 	for range c.below(12) {
@@ -86,6 +101,13 @@ func (c *choices) snapshot() jobcontrol.Snapshot {
 		}
 		if c.below(4) == 0 {
 			pod.Status.Phase = corev1.PodPhase(pod.Status.Phase[:c.below(2)]) // no phase, or none that there is
+		}
+		if c.below(4) > 0 {
+			pod.Finalizers = []string{batchv1.JobTrackingFinalizer}
+		}
+		if c.below(4) > 0 {
+			indexes := []string{"0", "1", "2", "2", "7", "x", "-1", ""}
+			pod.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: indexes[c.below(len(indexes))]}
 		}
 	}
 	return s
@@ -124,11 +146,16 @@ func FuzzPlan(f *testing.F) {
 			return
 		}
 		r := c.result(d)
+		interim := d.Interim(r)
+		for range interim.Release {
+			r.Released = append(r.Released, jobcontrol.Call(c.below(4)))
+		}
 		out := d.Settle(r)
 		if diff := cmp.Diff(before, s); diff != "" {
 			t.Fatalf("the input changed (-before +after):\n%s", diff)
 		}
 		checkDecision(t, s, d)
+		checkStatus(t, interim.Status)
 		checkOutcome(t, s, d, r, out)
 
 		shuffled := copyOf(s)
@@ -179,7 +206,15 @@ func checkOutcome(t *testing.T, s jobcontrol.Snapshot, d jobcontrol.Decision, r 
 		}
 		return
 	}
-	st := out.Status
+	checkStatus(t, out.Status)
+}
+
+// checkStatus holds what must be true of any status, whatever was stored before.
+func checkStatus(t *testing.T, st *batchv1.JobStatus) {
+	t.Helper()
+	if st == nil {
+		return
+	}
 	if st.Active < 0 || st.Succeeded < 0 || st.Failed < 0 {
 		t.Fatalf("negative count: %+v", st)
 	}
@@ -187,7 +222,7 @@ func checkOutcome(t *testing.T, s jobcontrol.Snapshot, d jobcontrol.Decision, r 
 	if complete && failed || (st.CompletionTime != nil) != complete {
 		t.Fatalf("complete %v, failed %v, completion time %v", complete, failed, st.CompletionTime)
 	}
-	if st.StartTime == nil || complete && st.CompletionTime.Before(st.StartTime) {
+	if (complete || failed) && st.StartTime == nil || complete && st.CompletionTime.Before(st.StartTime) {
 		t.Fatalf("started %v, completed %v", st.StartTime, st.CompletionTime)
 	}
 	kinds := map[batchv1.JobConditionType]bool{}

@@ -70,9 +70,9 @@ func (l *ledger) list(d Decision) {
 	var completed []int
 	u := l.status.UncountedTerminatedPods
 	for _, pod := range l.outgoing(d) {
-		if len(completed)+len(u.Succeeded)+len(u.Failed) >= maxUncounted {
+		if !pod.listed && len(completed)+len(u.Succeeded)+len(u.Failed) >= maxUncounted {
 			l.full = true
-			break
+			continue // one that is listed needs no place, and makes one when it goes
 		}
 		l.release = append(l.release, Release{Pod: pod.Pod, Reason: "it is counted or will never be"})
 		switch {

@@ -3,6 +3,7 @@ package kube_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -85,6 +87,32 @@ func TestB57_OverlappingSelectors(t *testing.T) {
 	})
 }
 
+func TestB71_EachManagerItsJobs(t *testing.T) {
+	for name, want := range map[string][]string{"": {"built-in", "unmanaged"}, "example.com/jobs": {"ours"}} {
+		t.Run("named "+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				builtIn, unmanaged, ours, theirs := newJob("built-in", 1, 1), newJob("unmanaged", 1, 1), newJob("ours", 1, 1), newJob("theirs", 1, 1)
+				builtIn.Spec.ManagedBy = new(batchv1.JobControllerName)
+				ours.Spec.ManagedBy, theirs.Spec.ManagedBy = new("example.com/jobs"), new("example.com/others")
+				s := newServer(t, builtIn, unmanaged, ours, theirs)
+				stop := start(t, s, kube.Config{Controller: jobcontrol.Config{Name: name}})
+				pass(time.Minute)
+				if err := stop(); err != nil {
+					t.Errorf("Run: %v", err)
+				}
+				var got []string
+				for _, pod := range s.pods(t) {
+					got = append(got, metav1.GetControllerOf(&pod).Name)
+				}
+				slices.Sort(got)
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("Jobs with a pod (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
 func TestB53_OwnersOfOtherKinds(t *testing.T) {
 	t.Run("pods of a foreign kind are left alone", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -125,7 +153,7 @@ func TestB53_OwnersOfOtherKinds(t *testing.T) {
 				got[e.Reason] = e.InvolvedObject
 			}
 			ref := corev1.ObjectReference{APIVersion: "ml.example.com/v1", Kind: "Train", Namespace: "ns", Name: "j", UID: "uid-j"}
-			if diff := cmp.Diff(map[string]corev1.ObjectReference{"SuccessfulCreate": ref}, got); diff != "" {
+			if diff := cmp.Diff(map[string]corev1.ObjectReference{"SuccessfulCreate": ref, "Completed": ref}, got); diff != "" {
 				t.Errorf("events about (-want +got):\n%s", diff)
 			}
 		})

@@ -81,6 +81,7 @@ func TestRunCompletesAJob(t *testing.T) {
 			t.Errorf("Run: %v", err)
 		}
 		want := []string{
+			"Normal Completed jobwright Job completed",
 			"Normal SuccessfulCreate jobwright Created pod: j-1",
 			"Normal SuccessfulCreate jobwright Created pod: j-2",
 			"Normal SuccessfulCreate jobwright Created pod: j-3",
@@ -188,8 +189,8 @@ func TestRunAdoptsAndReleases(t *testing.T) {
 			t.Errorf("Run: %v", err)
 		}
 		want := []string{
-			`orphan {"metadata":{"uid":"uid-orphan","ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"j","uid":"uid-j","controller":true,"blockOwnerDeletion":true}]}}`,
-			`strayed {"metadata":{"uid":"uid-strayed","ownerReferences":[{"$patch":"delete","uid":"uid-j"}]}}`,
+			`orphan {"metadata":{"uid":"uid-orphan","ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"j","uid":"uid-j","controller":true,"blockOwnerDeletion":true}],"finalizers":["batch.kubernetes.io/job-tracking"]}}`,
+			`strayed {"metadata":{"uid":"uid-strayed","ownerReferences":[{"$patch":"delete","uid":"uid-j"}],"$deleteFromPrimitiveList/finalizers":["batch.kubernetes.io/job-tracking"]}}`,
 		}
 		if diff := cmp.Diff(want, s.patches()); diff != "" {
 			t.Errorf("patches (-want +got):\n%s", diff)
