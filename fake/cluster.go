@@ -30,6 +30,12 @@ type Cluster struct {
 	// under the hands of the caller. It must be in place before the first request.
 	OnRequest func(verb Verb, object runtime.Object) error
 
+	// AnyStatus makes the Cluster store whatever status a Job is given, as the
+	// API server of a kind of one's own does; false: it refuses what CheckStatus
+	// does. Recount accounting needs it, for the rules assume Tracked. It must be
+	// in place before the first request.
+	AnyStatus bool
+
 	clock jobcontrol.Clock
 
 	mu      sync.Mutex

@@ -6,7 +6,8 @@
 //   - Queue is the rate-limiting queue, by that clock, open to inspection.
 //   - PodControl records calls and lets chosen ones fail, before anything changes.
 //   - Cluster is an API for Jobs and Pods: names, UIDs, resource versions with
-//     conflicts, finalizers, graceful deletion, owner garbage collection.
+//     conflicts, finalizers, graceful deletion, owner garbage collection, and
+//     the rules about a Job's status, which CheckStatus has for any test.
 //   - View is what one process knows of a Cluster. Watch events are queued, for a
 //     test to deliver, delay, reorder or drop them.
 //   - TestPodControl holds any PodControl to what jobcontrol relies on.

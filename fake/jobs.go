@@ -24,9 +24,19 @@ func (c *Cluster) UpdateJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job
 }
 
 // UpdateJobStatus replaces the status of a Job and nothing else. It fails with
-// a conflict when UID or resource version are given and not those stored.
+// a conflict when UID or resource version are given and not those stored, and
+// as invalid when CheckStatus refuses the status, unless AnyStatus is set.
 func (c *Cluster) UpdateJobStatus(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error) {
 	return as[*batchv1.Job](c.update(ctx, UpdateStatus, job))
+}
+
+// checkStatus refuses a status of a Job that the rules refuse. Pods have none.
+func (c *Cluster) checkStatus(cur, next object) error {
+	job, ok := cur.(*batchv1.Job)
+	if !ok || c.AnyStatus {
+		return nil
+	}
+	return CheckStatus(job, &next.(*batchv1.Job).Status)
 }
 
 // FetchJob returns a copy of the Job as it is stored now.
@@ -43,15 +53,23 @@ func (c *Cluster) FetchJob(ctx context.Context, namespace, name string) (*batchv
 //
 // The empty propagation is Background. A finalizer holds the Job in any case.
 func (c *Cluster) DeleteJob(ctx context.Context, namespace, name string, propagation metav1.DeletionPropagation) error {
-	named := namedJob(namespace, name)
-	if err := c.request(ctx, Delete, named); err != nil {
+	return c.deleteJob(ctx, namedJob(namespace, name), propagation)
+}
+
+// deleteJob deletes this Job: the one of its UID, as it is at its resource
+// version, where given. One of another UID is another Job: this one is not there.
+func (c *Cluster) deleteJob(ctx context.Context, job *batchv1.Job, propagation metav1.DeletionPropagation) error {
+	if err := c.request(ctx, Delete, job); err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	cur, ok := c.objects[keyOf(named)]
-	if !ok {
-		return notFound(named)
+	cur, ok := c.objects[keyOf(job)]
+	if !ok || precondition(cur, job.UID, "") != nil {
+		return notFound(job)
+	}
+	if err := precondition(cur, "", job.ResourceVersion); err != nil {
+		return err
 	}
 	switch propagation {
 	case metav1.DeletePropagationForeground:

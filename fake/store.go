@@ -70,6 +70,9 @@ func (c *Cluster) update(ctx context.Context, verb Verb, given object) (object, 
 	}
 	if verb == UpdateStatus {
 		status := next
+		if err := c.checkStatus(cur, status); err != nil {
+			return nil, err
+		}
 		next = copyOf(cur)
 		withStatus(next, status)
 	} else {

@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -18,6 +19,7 @@ import (
 var (
 	_ jobcontrol.JobStore = (*View)(nil)
 	_ jobcontrol.PodStore = (*View)(nil)
+	_ jobcontrol.Expiry   = (*View)(nil)
 )
 
 // View is what one process knows of a Cluster: an informer for Jobs and one for
@@ -107,6 +109,18 @@ func (v *View) FetchJob(ctx context.Context, namespace, name string) (*batchv1.J
 // UpdateJobStatus writes to the Cluster. The cache sees it by its event.
 func (v *View) UpdateJobStatus(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error) {
 	return v.cluster.UpdateJobStatus(ctx, job)
+}
+
+// DeleteJob deletes the Job from the Cluster, in the foreground: its pods go
+// first. That it is gone, or that its name now belongs to another UID, is
+// success. It fails with a conflict when the Job has changed since the resource
+// version given. The cache sees it by its event.
+func (v *View) DeleteJob(ctx context.Context, job *batchv1.Job) error {
+	err := v.cluster.deleteJob(ctx, job, metav1.DeletePropagationForeground)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }
 
 // PodsOf are the pods that the cache has whose controller reference has this
