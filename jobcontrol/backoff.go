@@ -44,17 +44,17 @@ type Failures struct {
 	Ahead map[types.UID]time.Time
 }
 
-// after returns what is to be remembered when these pods have ended too. A
-// success makes the failures before it forgotten.
-func (f Failures) after(succeeded, failed []*corev1.Pod, now time.Time) Failures {
-	var success, last time.Time
-	for _, pod := range succeeded {
-		success = latest(success, podsort.FinishTime(pod))
+// after returns what is to be remembered when these pods have failed too, and
+// others have succeeded, the last at that time; nil: none has. A success makes
+// the failures before it forgotten.
+func (f Failures) after(success *time.Time, failed []*corev1.Pod, now time.Time) Failures {
+	if success != nil {
 		f.SinceSuccess, f.Last = 0, time.Time{}
 	}
+	var last time.Time
 	for _, pod := range failed {
 		at := podsort.FinishTime(pod)
-		if len(succeeded) > 0 && !at.After(success) {
+		if success != nil && !at.After(*success) {
 			continue
 		}
 		f.SinceSuccess++
@@ -85,17 +85,21 @@ func earliest(a, b time.Time) time.Time {
 // forgotten that was started anew.
 func PastFailures(job *batchv1.Job, pods []*corev1.Pod, names Names, now time.Time) Failures {
 	listed := readUncounted(job.Status.UncountedTerminatedPods)
-	var succeeded, failed []*corev1.Pod
+	var success *time.Time
+	var failed []*corev1.Pod
 	for _, pod := range pods {
 		switch {
 		case slices.Contains(pod.Finalizers, names.finalizer()) && !listed.has(pod.UID):
 		case pod.Status.Phase == corev1.PodSucceeded:
-			succeeded = append(succeeded, pod)
+			if success == nil {
+				success = new(time.Time)
+			}
+			*success = latest(*success, podsort.FinishTime(pod))
 		case pod.Status.Phase == corev1.PodFailed:
 			failed = append(failed, pod)
 		}
 	}
-	return Failures{}.after(succeeded, failed, now)
+	return Failures{}.after(success, failed, now)
 }
 
 // delay is how long the next pod has to wait from now: never longer than its

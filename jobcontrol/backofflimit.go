@@ -1,6 +1,20 @@
 package jobcontrol
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	"math"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// defaultBackoffLimit is the limit of a Job that sets none: beside a limit for
+// each index there is none for all.
+func defaultBackoffLimit(spec *batchv1.JobSpec) int32 {
+	if spec.BackoffLimitPerIndex != nil {
+		return math.MaxInt32
+	}
+	return 6
+}
 
 // exceedsBackoffLimit says whether more pods failed than backoffLimit lets be
 // replaced, or their containers restarted too often. As pods fail side by side,

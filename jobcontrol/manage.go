@@ -17,7 +17,7 @@ const maxCreations = 500
 
 // manage brings the active pods to what the spec asks for: it deletes or it
 // creates, deletions first.
-func (p *tracked) manage(d *Decision, active *activeIndexes) {
+func (p *tracked) manage(d *Decision, active *indexBits) {
 	if p.spec.suspended {
 		d.Delete = p.deleteAll("the Job is suspended", true)
 		return
@@ -45,7 +45,7 @@ func (p *tracked) wanted() int32 {
 }
 
 // create adds the slots of n new pods, or the time at which their back-off ends.
-func (p *tracked) create(d *Decision, n int, active *activeIndexes) {
+func (p *tracked) create(d *Decision, n int, active *indexBits) {
 	if p.spec.perIndex == nil {
 		if delay := p.failures.delay(p.s.Now, p.s.Backoff); delay > 0 {
 			p.wakeAfter(delay, "the back-off after a failure ends")
@@ -78,7 +78,7 @@ func (p *tracked) create(d *Decision, n int, active *activeIndexes) {
 }
 
 // pending returns the first n indexes that need a pod.
-func (p *tracked) pending(n int, active *activeIndexes) []int {
+func (p *tracked) pending(n int, active *indexBits) []int {
 	var terminating map[int]bool
 	if p.spec.replaceFailedOnly && p.seen.terminating > 0 {
 		terminating = p.terminatingIndexes()

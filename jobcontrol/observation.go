@@ -1,11 +1,8 @@
 package jobcontrol
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -21,23 +18,15 @@ type observation struct {
 	restarts int32
 	// unindexed counts active pods without an index below completions.
 	unindexed int32
-	// ended are the pods that hold the finalizer, have ended and are to be
-	// counted or released, in the order of index and UID.
-	ended []endedPod
-	// listed are the UIDs of uncountedTerminatedPods whose pods still hold the
-	// finalizer.
-	listed map[types.UID]bool
-}
-
-// endedPod is a tracked pod with an outcome.
-type endedPod struct {
-	*corev1.Pod
-	index   int  // noIndex: none that is valid
-	failed  bool // by this pod's judgement; else it succeeded
-	listed  bool // its UID is in uncountedTerminatedPods
-	ignored bool // it has no outcome: it is released and counts nowhere
-	verdict judgement
-	counted bool // the failure counts towards the limits
+	// listed are the pods of uncountedTerminatedPods that still hold the
+	// finalizer, failed those that failed since, in the order of index and name.
+	// succeeded are the first of those that succeeded since, of all the
+	// newSucceeded; ignored are those that ended without outcome.
+	listed, failed, ignored []endedPod
+	succeeded               firstEnded
+	newSucceeded            int32
+	// unended counts the pods that hold the finalizer and have not ended.
+	unended int32
 }
 
 // isTracked says whether a pod holds the finalizer, as far as this process
@@ -74,43 +63,60 @@ func isReady(pod *corev1.Pod) bool {
 	return false
 }
 
-func (p *tracked) observe(pods []*corev1.Pod, active *activeIndexes) {
+// observe looks at each pod once. The sets take the indexes of active pods and
+// of those that succeeded.
+func (p *tracked) observe(pods []*corev1.Pod, active, succeeded *indexBits) {
 	o := &p.seen
 	for _, pod := range pods {
 		marked := slices.Contains(pod.Finalizers, p.finalizer)
 		holds := marked && !p.isReleasing(pod.UID)
-		if holds && p.uncounted.has(pod.UID) {
-			o.hold(pod.UID)
-		}
-		if !hasEnded(pod) {
-			if p.spec.onFailure && (pod.Status.Phase == corev1.PodRunning || pod.Status.Phase == corev1.PodPending) {
-				o.restarts += restartsOf(pod)
-			}
-			if pod.DeletionTimestamp == nil {
-				p.observeActive(pod, marked, active)
-				continue
-			}
+		ended := hasEnded(pod)
+		switch {
+		case ended:
+		case pod.DeletionTimestamp == nil:
+			p.observeActive(pod, marked, active)
+		default:
 			o.terminating++
 		}
-		if holds && (hasEnded(pod) || p.hasFailed(pod)) {
-			o.ended = append(o.ended, p.endedPod(pod))
+		if p.spec.onFailure && (pod.Status.Phase == corev1.PodRunning || pod.Status.Phase == corev1.PodPending) {
+			o.restarts += restartsOf(pod)
+		}
+		switch {
+		case !holds:
+		case ended || pod.DeletionTimestamp != nil && p.hasFailed(pod):
+			p.observeEnded(p.endedPod(pod), succeeded)
+		case p.uncounted.has(pod.UID):
+			p.observeEnded(p.endedPod(pod), succeeded)
+			o.unended++
+		default:
+			o.unended++
 		}
 	}
-	slices.SortFunc(o.ended, compareEnded)
+	slices.SortFunc(o.failed, compareEnded)
+	o.succeeded.trim()
 }
 
-func compareEnded(a, b endedPod) int {
-	return cmp.Or(cmp.Compare(a.index, b.index), strings.Compare(a.Name, b.Name), strings.Compare(string(a.UID), string(b.UID)))
-}
-
-func (o *observation) hold(uid types.UID) {
-	if o.listed == nil {
-		o.listed = make(map[types.UID]bool)
+func (p *tracked) observeEnded(e endedPod, succeeded *indexBits) {
+	o := &p.seen
+	if !e.failed && !e.ignored && e.index != noIndex {
+		succeeded.add(e.index)
 	}
-	o.listed[uid] = true
+	switch {
+	case e.listed:
+		o.listed = append(o.listed, e)
+	case e.ignored:
+		o.ignored = append(o.ignored, e)
+	case e.failed:
+		o.failed = append(o.failed, e)
+	default:
+		if e.isOfJob(p.spec.indexed) {
+			o.newSucceeded++
+		}
+		o.succeeded.offer(e)
+	}
 }
 
-func (p *tracked) observeActive(pod *corev1.Pod, marked bool, active *activeIndexes) {
+func (p *tracked) observeActive(pod *corev1.Pod, marked bool, active *indexBits) {
 	o := &p.seen
 	o.active++
 	if isReady(pod) {
@@ -128,47 +134,3 @@ func (p *tracked) observeActive(pod *corev1.Pod, marked bool, active *activeInde
 		o.unindexed++
 	}
 }
-
-func (p *tracked) endedPod(pod *corev1.Pod) endedPod {
-	e := endedPod{Pod: pod, index: noIndex, failed: pod.Status.Phase != corev1.PodSucceeded}
-	if p.spec.indexed {
-		e.index = p.index(pod)
-	}
-	// The first recorded outcome stays, whatever the phase says later.
-	if failed, listed := p.uncounted[pod.UID]; listed {
-		e.listed, e.failed = true, failed
-	} else if e.failed && p.succeededBefore(pod, e.index) {
-		e.failed = false
-	} else if e.failed && !p.hasFailed(pod) {
-		e.failed, e.ignored = false, true
-	}
-	if e.failed {
-		p.judgePod(&e)
-	}
-	return e
-}
-
-// judgePod asks the policy about a failed pod.
-func (p *tracked) judgePod(e *endedPod) {
-	e.verdict = judgeFailure(p.spec.failurePolicy, e.Pod)
-	e.counted = e.verdict.action != batchv1.PodFailurePolicyActionIgnore
-	if counts := p.s.Judgement.Counts; counts != nil {
-		e.counted = counts(p.s.Job, e.Pod)
-	}
-}
-
-// succeededBefore says whether a pod that has failed is the one by which its
-// index was completed. In an Indexed Job the status lists indexes and no UIDs:
-// it is, unless there is another pod to have done it.
-func (p *tracked) succeededBefore(pod *corev1.Pod, index int) bool {
-	if index == noIndex || !p.completedBefore.Has(index) {
-		return false
-	}
-	return !slices.ContainsFunc(p.s.Pods, func(other *corev1.Pod) bool {
-		return other.UID != pod.UID && other.Status.Phase == corev1.PodSucceeded && p.index(other) == index
-	})
-}
-
-// isOfJob says whether the pod is one that the Job counts: in an Indexed Job
-// only one with an index is.
-func (e endedPod) isOfJob(indexed bool) bool { return !indexed || e.index != noIndex }

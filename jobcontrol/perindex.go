@@ -2,6 +2,7 @@ package jobcontrol
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +19,7 @@ func (p *tracked) countFailedIndexes() {
 		return
 	}
 	var failed []int
-	for _, pod := range p.seen.ended {
+	for _, pod := range p.unreleasedFailures() {
 		if pod.index != noIndex && p.failsIndex(pod) {
 			failed = append(failed, pod.index)
 		}
@@ -26,10 +27,21 @@ func (p *tracked) countFailedIndexes() {
 	p.failedIndexes = p.failedBefore.Union(indexesOf(failed)).Without(p.completed)
 }
 
+// unreleasedFailures are the failed pods that still hold the finalizer.
+func (p *tracked) unreleasedFailures() []endedPod {
+	failures := slices.Clone(p.seen.failed)
+	for _, pod := range p.seen.listed {
+		if pod.failed {
+			failures = append(failures, pod)
+		}
+	}
+	return failures
+}
+
 // failsIndex says whether the failure of a pod is the last that its index has.
 func (p *tracked) failsIndex(pod endedPod) bool {
 	switch {
-	case !pod.failed || !pod.counted:
+	case !pod.counted:
 		return false
 	case pod.verdict.action == batchv1.PodFailurePolicyActionFailIndex:
 		return true
@@ -54,12 +66,12 @@ func (p *tracked) judgeFailedIndexes() *cause {
 
 // findWaiting finds, for each index that is neither decided nor at work, the
 // failed pod whose counts its replacement takes over: it must not go before.
-func (p *tracked) findWaiting(active *activeIndexes) {
+func (p *tracked) findWaiting(active *indexBits) {
 	if p.spec.perIndex == nil {
 		return
 	}
-	for _, pod := range p.seen.ended {
-		if !pod.failed || pod.index == noIndex || active.has(pod.index) || p.completed.Has(pod.index) || p.failedIndexes.Has(pod.index) {
+	for _, pod := range p.unreleasedFailures() {
+		if pod.index == noIndex || active.has(pod.index) || p.completed.Has(pod.index) || p.failedIndexes.Has(pod.index) {
 			continue
 		}
 		if p.waiting == nil {

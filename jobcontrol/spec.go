@@ -19,11 +19,9 @@ import (
 // quotes the key or names the field. Nothing was created, changed or deleted.
 var ErrInvalid = errors.New("invalid")
 
-// What the API puts in the place of an absent field.
-const (
-	defaultParallelism  int32 = 1
-	defaultBackoffLimit int32 = 6
-)
+// defaultParallelism is what the API puts in the place of absent parallelism
+// and completions.
+const defaultParallelism int32 = 1
 
 // Default fills in what the caller left out of the Job, as the API server does
 // for a batch/v1 Job, in place. A nil completions beside a set parallelism
@@ -39,10 +37,7 @@ func (n Names) Default(job *batchv1.Job) {
 		spec.Completions = new(defaultParallelism)
 	}
 	setDefault(&spec.Parallelism, defaultParallelism)
-	if spec.BackoffLimitPerIndex != nil {
-		setDefault(&spec.BackoffLimit, math.MaxInt32)
-	}
-	setDefault(&spec.BackoffLimit, defaultBackoffLimit)
+	setDefault(&spec.BackoffLimit, defaultBackoffLimit(spec))
 	setDefault(&spec.CompletionMode, batchv1.NonIndexedCompletion)
 	setDefault(&spec.Suspend, false)
 	setDefault(&spec.ManualSelector, false)
@@ -117,7 +112,7 @@ func readSpec(job *batchv1.Job, mode Accounting, names Names) (jobSpec, error) {
 		parallelism:  valueOr(job.Spec.Parallelism, defaultParallelism),
 		completions:  valueOr(job.Spec.Completions, defaultParallelism),
 		workQueue:    job.Spec.Completions == nil && job.Spec.Parallelism != nil,
-		backoffLimit: valueOr(job.Spec.BackoffLimit, defaultBackoffLimit),
+		backoffLimit: valueOr(job.Spec.BackoffLimit, defaultBackoffLimit(&job.Spec)),
 		selector:     selector,
 
 		indexed:           valueOr(job.Spec.CompletionMode, "") == batchv1.IndexedCompletion,

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	batchv1 "k8s.io/api/batch/v1"
+	"github.com/jobwright/jobwright/podsort"
 )
 
 // tracked are the accounts of Tracked: each pod is counted once, and held by a
@@ -49,9 +50,9 @@ func planTracked(s Snapshot, spec jobSpec) (Decision, error) {
 	if err := p.readStatus(); err != nil {
 		return Decision{}, fmt.Errorf("%w: Job %s/%s: %w", ErrInvalid, s.Job.Namespace, s.Job.Name, err)
 	}
-	var active activeIndexes
-	p.observe(s.Pods, &active)
-	p.count()
+	var active, succeeded indexBits
+	p.observe(s.Pods, &active, &succeeded)
+	p.count(&succeeded)
 	p.findWaiting(&active)
 	p.judge()
 
@@ -93,32 +94,22 @@ func (p *tracked) readStatus() (err error) {
 }
 
 // count adds to the counters of the status what is on its way into them.
-func (p *tracked) count() {
+func (p *tracked) count(succeeded *indexBits) {
 	status := &p.s.Job.Status
-	var newSucceeded, newFailed []*corev1.Pod
-	var succeeded, counted int32
-	var completed []int
-	for _, pod := range p.seen.ended {
-		if p.spec.indexed && !pod.failed && !pod.ignored && pod.index != noIndex {
-			completed = append(completed, pod.index)
-		}
-		if pod.ignored || pod.listed || !pod.isOfJob(p.spec.indexed) {
+	p.succeeded = status.Succeeded + p.seen.newSucceeded
+	p.failed = status.Failed
+	var delaying []*corev1.Pod
+	for _, pod := range p.seen.failed {
+		if !pod.isOfJob(p.spec.indexed) {
 			continue
-		}
-		if !pod.failed {
-			newSucceeded = append(newSucceeded, pod.Pod)
-			succeeded++
-			continue
-		}
-		if delays := p.s.Judgement.Delays; delays == nil || delays(p.s.Job, pod.Pod) {
-			newFailed = append(newFailed, pod.Pod)
 		}
 		if pod.counted {
-			counted++
+			p.failed++
+		}
+		if delays := p.s.Judgement.Delays; delays == nil || delays(p.s.Job, pod.Pod) {
+			delaying = append(delaying, pod.Pod)
 		}
 	}
-	p.succeeded = status.Succeeded + succeeded
-	p.failed = status.Failed + counted
 	for _, failed := range p.uncounted {
 		if failed {
 			p.failed++
@@ -126,12 +117,36 @@ func (p *tracked) count() {
 			p.succeeded++
 		}
 	}
-	p.failures = p.s.Failures.after(newSucceeded, newFailed, p.s.Now)
+	p.failures = p.s.Failures
+	if p.seen.newSucceeded > 0 || len(delaying) > 0 {
+		p.failures = p.failures.after(p.lastSuccess(len(delaying) > 0), delaying, p.s.Now)
+	}
 	if p.spec.indexed {
-		p.completed = p.completedBefore.Union(indexesOf(completed))
+		p.completed = p.completedBefore.Union(succeeded.indexes())
 		p.succeeded = int32(p.completed.Len())
 		p.countFailedIndexes()
 	}
+}
+
+// lastSuccess is when the last of the pods that succeeded since ended, nil when
+// none did. The time itself is looked for if it matters.
+func (p *tracked) lastSuccess(matters bool) *time.Time {
+	if p.seen.newSucceeded == 0 {
+		return nil
+	}
+	var last time.Time
+	if !matters {
+		return &last
+	}
+	for _, pod := range p.s.Pods {
+		if pod.Status.Phase != corev1.PodSucceeded || p.uncounted.has(pod.UID) || !p.isTracked(pod) {
+			continue
+		}
+		if !p.spec.indexed || p.index(pod) != noIndex {
+			last = latest(last, podsort.FinishTime(pod))
+		}
+	}
+	return &last
 }
 
 // judge decides whether the Job ends, and why. What the status says already
@@ -155,8 +170,8 @@ func (p *tracked) judge() {
 
 // judgeFailure returns why the Job fails, or nil.
 func (p *tracked) judgeFailure() *cause {
-	for _, pod := range p.seen.ended {
-		if pod.failed && pod.verdict.action == batchv1.PodFailurePolicyActionFailJob {
+	for _, pod := range p.seen.failed {
+		if pod.verdict.action == batchv1.PodFailurePolicyActionFailJob {
 			return &cause{batchv1.JobReasonPodFailurePolicy, pod.verdict.why}
 		}
 	}

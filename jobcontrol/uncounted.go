@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -37,7 +36,11 @@ func (u uncounted) has(uid types.UID) bool {
 
 // countUnheld counts the listed pods that no longer hold the finalizer.
 func (l *ledger) countUnheld() {
-	l.setUncounted(func(uid types.UID) bool { return l.seen.listed[uid] })
+	held := make(map[types.UID]bool, len(l.seen.listed))
+	for _, pod := range l.seen.listed {
+		held[pod.UID] = true
+	}
+	l.setUncounted(func(uid types.UID) bool { return held[uid] })
 }
 
 // setUncounted keeps the UIDs that still hold and counts the others.
@@ -65,16 +68,26 @@ func filter(uids []types.UID, keep func(types.UID) bool) (kept []types.UID) {
 }
 
 // list puts the pods that have ended where they will be counted, and says
-// which may then be released.
+// which may then be released. One that is listed already or ignored needs no
+// place.
 func (l *ledger) list(d Decision) {
+	for _, pod := range slices.Concat(l.seen.listed, l.seen.ignored) {
+		if !l.mustWait(pod) {
+			l.mayRelease(pod)
+		}
+	}
 	var completed []int
 	u := l.status.UncountedTerminatedPods
-	for _, pod := range l.outgoing(d) {
-		if !pod.listed && len(completed)+len(u.Succeeded)+len(u.Failed) >= maxUncounted {
+	pods := l.outgoing(d)
+	slices.SortFunc(pods, compareEnded)
+	l.release = slices.Grow(l.release, min(len(pods), maxUncounted))
+	l.full = l.seen.succeeded.cut
+	for _, pod := range pods {
+		if len(completed)+len(u.Succeeded)+len(u.Failed) >= maxUncounted {
 			l.full = true
-			continue // one that is listed needs no place, and makes one when it goes
+			break
 		}
-		l.release = append(l.release, Release{Pod: pod.Pod, Reason: "it is counted or will never be"})
+		l.mayRelease(pod)
 		switch {
 		case pod.ignored || pod.listed || !pod.isOfJob(l.spec.indexed):
 		case !pod.failed && l.spec.indexed:
@@ -85,39 +98,37 @@ func (l *ledger) list(d Decision) {
 			u.Failed = append(u.Failed, pod.UID)
 		}
 	}
-	if l.spec.indexed {
+	if l.spec.indexed && l.full {
 		l.completed = l.completedBefore.Union(indexesOf(completed))
 	}
 }
 
-// outgoing are the tracked pods that may be released in this sync: those that
-// have ended, and once the Job has ended or goes, all others too.
+func (l *ledger) mayRelease(pod endedPod) {
+	l.release = append(l.release, Release{Pod: pod.Pod, Reason: "it is counted or will never be"})
+}
+
+// outgoing are the pods, neither listed nor ignored, that may be released in
+// this sync: those that have ended, and once the Job has ended or goes, all
+// others too.
 func (l *ledger) outgoing(d Decision) []endedPod {
-	if !l.carried && l.s.Job.DeletionTimestamp == nil {
-		out := make([]endedPod, 0, len(l.seen.ended))
-		for _, pod := range l.seen.ended {
-			if !l.mustWait(pod) {
-				out = append(out, pod)
-			}
+	out := slices.Clone(l.seen.succeeded.pods)
+	ends := l.carried || l.s.Job.DeletionTimestamp != nil
+	for _, pod := range l.seen.failed {
+		if ends || !l.mustWait(pod) {
+			out = append(out, pod)
 		}
+	}
+	if !ends || l.seen.unended == 0 {
 		return out
 	}
-	out := slices.Clone(l.seen.ended)
-	released := make(map[types.UID]bool)
-	for _, deletion := range d.Delete {
-		if deletion.Release {
-			released[deletion.Pod.UID] = true
-		}
-	}
-	for _, pod := range out {
-		released[pod.UID] = true
-	}
 	for _, pod := range l.s.Pods {
-		if l.isTracked(pod) && !released[pod.UID] {
+		if hasEnded(pod) || !l.isTracked(pod) || l.uncounted.has(pod.UID) || pod.DeletionTimestamp != nil && l.hasFailed(pod) {
+			continue
+		}
+		if !slices.ContainsFunc(d.Delete, func(d Deletion) bool { return d.Release && d.Pod == pod }) {
 			out = append(out, l.cutShort(pod))
 		}
 	}
-	slices.SortFunc(out, compareEnded)
 	return out
 }
 
@@ -125,18 +136,6 @@ func (l *ledger) outgoing(d Decision) []endedPod {
 func (l *ledger) mustWait(pod endedPod) bool {
 	waiting, ok := l.waiting[pod.index]
 	return ok && waiting.UID == pod.UID && pod.failed
-}
-
-// cutShort is a pod that has not ended. When the Job has failed it counts as
-// failed, else it counts as nothing.
-func (l *ledger) cutShort(pod *corev1.Pod) endedPod {
-	e := l.endedPod(pod)
-	e.failed = !e.listed && l.carried && !l.success
-	e.ignored = !e.listed && !e.failed
-	if e.failed {
-		l.judgePod(&e)
-	}
-	return e
 }
 
 func uncountedChanged(to, from *batchv1.JobStatus) bool {

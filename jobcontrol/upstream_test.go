@@ -8,7 +8,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/jobwright/jobwright/fake"
@@ -293,22 +292,3 @@ func TestB5APodThatIsGoneIsCountedOnce(t *testing.T) {
 		})
 	}
 }
-
-// failJobOn is a failure policy that ends the Job by an exit code.
-func failJobOn(code int32) func(*batchv1.JobSpec) {
-	return ruled(batchv1.PodFailurePolicyActionFailJob, code)
-}
-
-func ruled(action batchv1.PodFailurePolicyAction, codes ...int32) func(*batchv1.JobSpec) {
-	return func(s *batchv1.JobSpec) {
-		if s.PodFailurePolicy == nil {
-			s.PodFailurePolicy = &batchv1.PodFailurePolicy{}
-		}
-		s.PodFailurePolicy.Rules = append(s.PodFailurePolicy.Rules, batchv1.PodFailurePolicyRule{
-			Action:      action,
-			OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: codes},
-		})
-	}
-}
-
-var _ = metav1.DeletePropagationForeground
