@@ -43,7 +43,7 @@ func (c *Controller) deletePods(ctx context.Context, job *batchv1.Job, deletions
 			c.expectations.DeletionObserved(job.UID, uids[i])
 		}
 	}
-	c.observeEarlyDeletions(job, uids)
+	c.observeEarly(job.Namespace, job.UID, uids)
 	c.metrics.deleted(calls)
 	return calls, err
 }
@@ -51,7 +51,7 @@ func (c *Controller) deletePods(ctx context.Context, job *batchv1.Job, deletions
 // deletePod deletes a pod, after its finalizer where it is not to be counted.
 func (c *Controller) deletePod(ctx context.Context, job types.UID, d Deletion) error {
 	if d.Release {
-		if _, err := c.releasePods(ctx, job, []Release{{Pod: d.Pod}}); err != nil {
+		if _, err := c.releasePod(ctx, job, d.Pod); err != nil {
 			return err
 		}
 	}
@@ -67,62 +67,49 @@ func (c *Controller) releasePods(ctx context.Context, job types.UID, pods []Rele
 		return nil, nil
 	}
 	calls := make([]Call, len(pods))
-	err := c.inParallel(ctx, len(pods), func(ctx context.Context, i int) error {
-		pod := pods[i].Pod
-		c.releases.expect(job, pod.UID)
-		err := c.control.Patch(ctx, pod, releaseFinalizerPatch(pod.UID, c.names.finalizer()))
-		if err == nil || isGone(err) {
-			// The cache may show a pod that is gone for a while yet.
-			calls[i] = Done
-			return nil
-		}
-		c.releases.observed(job, pod.UID)
-		calls[i] = resultOf(err)
-		return fmt.Errorf("remove finalizer of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	err := c.inParallel(ctx, len(pods), func(ctx context.Context, i int) (err error) {
+		calls[i], err = c.releasePod(ctx, job, pods[i].Pod)
+		return err
 	})
-	c.observeEarlyReleases(job, pods)
+	uids := make([]types.UID, len(pods))
+	for i := range pods {
+		uids[i] = pods[i].Pod.UID
+	}
+	c.observeEarly(pods[0].Pod.Namespace, job, uids)
 	return calls, err
 }
 
-// observeEarlyReleases drops what is remembered of pods that the cache shows no
-// longer: their last event has come and will not come again.
-func (c *Controller) observeEarlyReleases(job types.UID, released []Release) {
-	pods, err := c.pods.PodsOf(released[0].Pod.Namespace, job)
-	if err != nil {
-		return // they are remembered until the Job is forgotten
+// releasePod removes the finalizer from the pod, which the cache may show with
+// it for a while yet.
+func (c *Controller) releasePod(ctx context.Context, job types.UID, pod *corev1.Pod) (Call, error) {
+	c.releases.expect(job, pod.UID)
+	err := c.control.Patch(ctx, pod, releaseFinalizerPatch(pod.UID, c.names.finalizer()))
+	if err == nil || apierrors.IsNotFound(err) {
+		return Done, nil
 	}
-	shown := make(map[types.UID]bool, len(pods))
-	for _, pod := range pods {
-		shown[pod.UID] = true
-	}
-	for _, r := range released {
-		if !shown[r.Pod.UID] {
-			c.releases.observed(job, r.Pod.UID)
-		}
-	}
+	c.releases.observed(job, pod.UID)
+	return resultOf(err), fmt.Errorf("remove finalizer of pod %s/%s: %w", pod.Namespace, pod.Name, err)
 }
 
-// isGone says whether a patch was refused because there is no such pod: its
-// name is free, or another pod has it by now.
-func isGone(err error) bool {
-	return apierrors.IsNotFound(err) || apierrors.IsConflict(err)
-}
-
-// observeEarlyDeletions lowers the expectation of each pod that the cache no
-// longer shows as alive. Such a pod's event may have come between the reading
-// of the pods and the raising of the expectation, and will not come again.
-func (c *Controller) observeEarlyDeletions(job *batchv1.Job, uids []types.UID) {
-	pods, err := c.pods.PodsOf(job.Namespace, job.UID)
+// observeEarly takes note of what the cache shows already. The event of a pod
+// may have come between the reading of the pods and the noting of what is
+// expected of it, and will not come again.
+func (c *Controller) observeEarly(namespace string, job types.UID, uids []types.UID) {
+	pods, err := c.pods.PodsOf(namespace, job)
 	if err != nil {
-		return // the expectation then ends by its age
+		return // what is expected then ends by its age, or with the Job
 	}
-	alive := make(map[types.UID]bool, len(pods))
+	shown := make(map[types.UID]*corev1.Pod, len(pods))
 	for _, pod := range pods {
-		alive[pod.UID] = pod.DeletionTimestamp == nil
+		shown[pod.UID] = pod
 	}
 	for _, uid := range uids {
-		if !alive[uid] {
-			c.expectations.DeletionObserved(job.UID, uid)
+		pod := shown[uid]
+		if pod == nil {
+			c.releases.observed(job, uid)
+		}
+		if pod == nil || pod.DeletionTimestamp != nil {
+			c.expectations.DeletionObserved(job, uid)
 		}
 	}
 }

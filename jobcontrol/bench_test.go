@@ -74,22 +74,36 @@ func benchmarkPod(i int, indexed bool) *corev1.Pod {
 	return pod
 }
 
+// failing is a Job with n pods of which one has failed, and that was one too many.
+func (m benchmarkMode) failing(n int) jobcontrol.Snapshot {
+	s := m.running(n, 0)
+	s.Job.Spec.BackoffLimit = new(int32(0))
+	s.Pods[0].Status.Phase = corev1.PodFailed
+	return s
+}
+
 // decide makes a whole decision; it says whether a status is to be written.
 func decide(tb testing.TB, s jobcontrol.Snapshot) bool {
 	d, err := jobcontrol.Plan(s)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	var r jobcontrol.Result
+	r := jobcontrol.Result{Deleted: make([]jobcontrol.Call, len(d.Delete))}
+	for i := range r.Deleted {
+		r.Deleted[i] = jobcontrol.Done
+	}
 	return d.Interim(r).Status != nil || d.Settle(r).Status != nil
 }
 
 func BenchmarkPlan(b *testing.B) {
 	for _, m := range benchmarkModes {
-		for _, shape := range []string{"unchanged", "one-ended", "all-ended"} {
+		for _, shape := range []string{"unchanged", "one-ended", "all-ended", "failing"} {
 			for _, n := range benchmarkSizes {
 				b.Run(fmt.Sprintf("%s/%s/pods=%d", m.name, shape, n), func(b *testing.B) {
-					s := m.running(n, map[string]int{"unchanged": 0, "one-ended": 1, "all-ended": n}[shape])
+					s := m.running(n, map[string]int{"one-ended": 1, "all-ended": n}[shape])
+					if shape == "failing" {
+						s = m.failing(n)
+					}
 					b.ReportAllocs()
 					for b.Loop() {
 						if decide(b, s) == (shape == "unchanged") {

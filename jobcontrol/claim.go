@@ -112,13 +112,13 @@ func (c *Controller) mayAdopt(ctx context.Context, job *batchv1.Job) error {
 }
 
 // patchAll patches the pods and returns those that took the patch. A pod that
-// is gone, whose name another pod has by now, or that found another controller
-// meanwhile, is left out: the event that says so comes by itself.
+// is gone, or that found another controller meanwhile, is left out: the event
+// that says so comes by itself.
 func (c *Controller) patchAll(ctx context.Context, pods []*corev1.Pod, verb string, patch func(*corev1.Pod) []byte) ([]*corev1.Pod, error) {
 	gone := make([]bool, len(pods))
 	err := c.inParallel(ctx, len(pods), func(ctx context.Context, i int) error {
 		err := c.control.Patch(ctx, pods[i], patch(pods[i]))
-		if isGone(err) || apierrors.IsInvalid(err) {
+		if apierrors.IsNotFound(err) || apierrors.IsInvalid(err) {
 			gone[i] = true
 			return nil
 		}

@@ -128,7 +128,6 @@ func TestPatchesOfPodsThatWentElsewhere(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
 	for name, answer := range map[string]error{
 		"gone":                   apierrors.NewNotFound(pods, "stray"),
-		"another of that name":   apierrors.NewConflict(pods, "stray", errors.New("UID")),
 		"adopted by another Job": apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "stray", nil),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,18 +10,23 @@ import (
 // and, below its first hundred thousand indexes, costs no allocation.
 type indexBits struct {
 	low  [2048]uint64 // a bit for each index below 64*2048
+	used int          // words of low
 	high map[int]struct{}
 	// repeated counts the indexes that were added again.
 	repeated int32
 }
 
 func (s *indexBits) add(index int) {
-	if s.has(index) {
-		s.repeated++
+	if word, bit := index/64, uint64(1)<<(index%64); word < len(s.low) {
+		if s.low[word]&bit != 0 {
+			s.repeated++
+		}
+		s.low[word] |= bit
+		s.used = max(s.used, word+1)
 		return
 	}
-	if word := index / 64; word < len(s.low) {
-		s.low[word] |= 1 << (index % 64)
+	if s.has(index) {
+		s.repeated++
 		return
 	}
 	if s.high == nil {
@@ -41,7 +46,7 @@ func (s *indexBits) has(index int) bool {
 // indexes returns what was gathered.
 func (s *indexBits) indexes() Indexes {
 	var set Indexes
-	for i, word := range s.low {
+	for i, word := range s.low[:s.used] {
 		for ; word != 0; word &= word - 1 {
 			index := i*64 + bits.TrailingZeros64(word)
 			set.extend(indexRange{index, index})

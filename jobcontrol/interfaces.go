@@ -23,7 +23,10 @@ type PodControl interface {
 	Delete(ctx context.Context, pod *corev1.Pod) error
 
 	// Patch applies a strategic merge patch to the pod. The patches of this
-	// library carry metadata.uid, so that they cannot hit a namesake.
+	// library carry metadata.uid, so that they cannot hit a namesake. A pod that
+	// is gone is an error that apierrors.IsNotFound recognises; so should be one
+	// whose name another pod has by now, else the patch is tried again until the
+	// cache has seen it.
 	Patch(ctx context.Context, pod *corev1.Pod, patch []byte) error
 }
 

@@ -220,8 +220,11 @@ func TestL2AJobThatCannotBeReadStillGoes(t *testing.T) {
 			h.submit(newJob(and(sized(2, 2, 6), asIndexed)))
 			spoil(h)
 			h.settle()
+			h.refuse(func(fake.Call) bool { return true }) // for a moment
 			h.deleteJob(metav1.DeletePropagationForeground)
 			h.settle()
+			h.refuse(nil)
+			h.advance(time.Minute)
 			if n := len(h.pods()); n != 0 {
 				t.Errorf("%d pods are held", n)
 			}

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobwright/jobwright/jobcontrol"
 )
@@ -192,4 +194,28 @@ func TestS10FailedIndexesOnlyGrow(t *testing.T) {
 	if got := *turnOf(t, known(job, nil)).status.FailedIndexes; got != "1" {
 		t.Errorf("scaled down: failedIndexes %q, want 1", got)
 	}
+}
+
+// TestL1AWaitingPodThatIsListedDoesNotHoldUpTheEnd: its replacement was there
+// when it was listed, and is gone before it could be released.
+func TestL1AWaitingPodThatIsListedDoesNotHoldUpTheEnd(t *testing.T) {
+	listed := func() *batchv1.Job {
+		job := of(and(sized(2, 2, 99), perIndex(3)))
+		job.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Failed: []types.UID{"pod-0"}}
+		return job
+	}
+	t.Run("a Job that fails", func(t *testing.T) {
+		job := listed()
+		job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue, Reason: "R"}}
+		if turn := turnOf(t, known(job, indexed([]int{0}, "F"))); turn.end() != "FailedR" || turn.status.Failed != 1 {
+			t.Errorf("ends %q, failed %d, released %v", turn.end(), turn.status.Failed, turn.released())
+		}
+	})
+	t.Run("a Job that is deleted", func(t *testing.T) {
+		job := listed()
+		job.DeletionTimestamp = &metav1.Time{Time: epoch}
+		if turn := turnOf(t, known(job, indexed([]int{0}, "F"))); len(turn.interim.Release) != 1 {
+			t.Errorf("released %v, want the pod", turn.released())
+		}
+	})
 }

@@ -153,7 +153,7 @@ func TestDeadlineCountsUnbrokenActivityOnly(t *testing.T) {
 	h.wantStatus(0, 0, 1, batchv1.JobFailed)
 }
 
-func TestNinePoints5ADecidedSuspendedJobGetsAStartTime(t *testing.T) {
+func TestADecidedSuspendedJobGetsAStartTime(t *testing.T) {
 	target := func(kind batchv1.JobConditionType) func(*batchv1.Job) {
 		return func(j *batchv1.Job) {
 			j.Status.StartTime = nil

@@ -40,10 +40,13 @@ func (c *Controller) Sync(ctx context.Context, key string) (next Next, err error
 	}
 	orphansErr := c.releaseOrphans(ctx, key, namespace, name)
 	next, err = c.syncKey(ctx, key, namespace, name, began)
-	if orphansErr != nil {
-		next.Forget = false
+	if orphansErr == nil {
+		return next, err
 	}
-	return next, errors.Join(err, orphansErr)
+	if errors.Is(err, ErrInvalid) {
+		err = nil // it will be found again; the orphans are what a retry is for
+	}
+	return Next{After: next.After}, errors.Join(err, orphansErr)
 }
 
 // syncKey brings whatever the key stands for one step on.
@@ -72,7 +75,10 @@ func (c *Controller) syncKey(ctx context.Context, key, namespace, name string, b
 	next, err := c.syncJob(ctx, key, job)
 	if errors.Is(err, ErrInvalid) {
 		c.event(job, Event{corev1.EventTypeWarning, "InvalidJob", err.Error()})
-		return Next{Forget: true}, errors.Join(err, c.letGo(ctx, job))
+		if letGoErr := c.letGo(ctx, job); letGoErr != nil {
+			return Next{}, letGoErr
+		}
+		return Next{Forget: true}, err
 	}
 	return next, err
 }

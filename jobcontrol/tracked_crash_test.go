@@ -84,14 +84,14 @@ func stories() map[string]story {
 		return corev1.PodSucceeded
 	}
 	return map[string]story{
-		"all succeed":           {job: parallel(2, 4, 6), ends: succeeds},
-		"one fails":             {job: parallel(2, 3, 6), ends: fails(1)},
-		"too many fail":         {job: parallel(3, 5, 1), ends: fails(2)},
-		"work queue":            {job: newJob(sized(3, -1, 6)), ends: succeeds},
-		"deadline":              {job: newJob(and(sized(2, 2, 6), deadline)), ends: runsOn},
-		"Indexed":               {job: newJob(and(sized(2, 4, 6), asIndexed)), ends: fails(1)},
-		"a limit by index":      {job: newJob(and(sized(2, 3, 99), perIndex(1))), ends: byIndex},
-		"failure policy":        {job: newJob(and(sized(3, 3, 6), failJobOn(1))), ends: first(corev1.PodFailed)},
+		"all succeed":      {job: parallel(2, 4, 6), ends: succeeds},
+		"one fails":        {job: parallel(2, 3, 6), ends: fails(1)},
+		"too many fail":    {job: parallel(3, 5, 1), ends: fails(2)},
+		"work queue":       {job: newJob(sized(3, -1, 6)), ends: succeeds},
+		"deadline":         {job: newJob(and(sized(2, 2, 6), deadline)), ends: runsOn},
+		"Indexed":          {job: newJob(and(sized(2, 4, 6), asIndexed)), ends: fails(1)},
+		"a limit by index": {job: newJob(and(sized(2, 3, 99), perIndex(1))), ends: byIndex},
+		"failure policy":   {job: newJob(and(sized(3, 3, 6), failJobOn(1))), ends: first(corev1.PodFailed)},
 		// With TerminatingOrFailed a pod that is deleted for the success counts as
 		// failed if it is seen before its release: as upstream has it.
 		"success policy":        {job: newJob(and(sized(3, 3, 6), succeedsBy("", 1), replaceFailed)), ends: first(corev1.PodSucceeded)},

@@ -222,8 +222,8 @@ func TestS26WhileUnseenOrGoing(t *testing.T) {
 	}
 }
 
-// TestSnapshotsAreReadOnly, and the order of the pods is nothing to Plan.
-func TestNinePoints7TheOrderOfThePodsChangesNothing(t *testing.T) {
+// TestTheOrderOfThePodsChangesNothing, and Plan changes neither Job nor pods.
+func TestTheOrderOfThePodsChangesNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	for name, spec := range map[string]func(*batchv1.JobSpec){
 		"non-Indexed": sized(3, 9, 9), "narrow": sized(1, 9, 9), "work queue": sized(2, -1, 9), "failing": sized(3, 9, 1),

@@ -72,7 +72,7 @@ func filter(uids []types.UID, keep func(types.UID) bool) (kept []types.UID) {
 // place.
 func (l *ledger) list(d Decision) {
 	for _, pod := range slices.Concat(l.seen.listed, l.seen.ignored) {
-		if !l.mustWait(pod) {
+		if l.ends() || !l.mustWait(pod) {
 			l.mayRelease(pod)
 		}
 	}
@@ -112,25 +112,33 @@ func (l *ledger) mayRelease(pod endedPod) {
 // others too.
 func (l *ledger) outgoing(d Decision) []endedPod {
 	out := slices.Clone(l.seen.succeeded.pods)
-	ends := l.carried || l.s.Job.DeletionTimestamp != nil
 	for _, pod := range l.seen.failed {
-		if ends || !l.mustWait(pod) {
+		if l.ends() || !l.mustWait(pod) {
 			out = append(out, pod)
 		}
 	}
-	if !ends || l.seen.unended == 0 {
+	if !l.ends() || l.seen.unended == 0 {
 		return out
+	}
+	released := make(map[types.UID]bool)
+	for _, deletion := range d.Delete {
+		if deletion.Release {
+			released[deletion.Pod.UID] = true
+		}
 	}
 	for _, pod := range l.s.Pods {
 		if hasEnded(pod) || !l.isTracked(pod) || l.uncounted.has(pod.UID) || pod.DeletionTimestamp != nil && l.hasFailed(pod) {
 			continue
 		}
-		if !slices.ContainsFunc(d.Delete, func(d Deletion) bool { return d.Release && d.Pod == pod }) {
+		if !released[pod.UID] {
 			out = append(out, l.cutShort(pod))
 		}
 	}
 	return out
 }
+
+// ends says whether the Job has ended or goes, so that every pod may go.
+func (l *ledger) ends() bool { return l.carried || l.s.Job.DeletionTimestamp != nil }
 
 // mustWait says whether a pod stays for its replacement.
 func (l *ledger) mustWait(pod endedPod) bool {

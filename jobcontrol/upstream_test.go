@@ -261,8 +261,7 @@ func TestE23ASuspendedJobFailsWithAStartTime(t *testing.T) {
 // TestAPodThatIsGoneIsCountedOnce: the patch finds no pod, the cache still does.
 func TestB5APodThatIsGoneIsCountedOnce(t *testing.T) {
 	for name, answer := range map[string]error{
-		"gone":                 apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "j"),
-		"another of that name": apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "j", errInternal),
+		"gone": apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "j"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, epoch, unbatched)

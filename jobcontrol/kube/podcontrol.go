@@ -91,12 +91,17 @@ func (p *PodControl) Delete(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// Patch applies a strategic merge patch to the pod.
+// Patch applies a strategic merge patch to the pod. That the pod is gone, or
+// that its name is another pod's by now, is a NotFound: the API refuses a patch
+// with the UID of another pod as a conflict or as invalid, and other patches too.
 func (p *PodControl) Patch(ctx context.Context, pod *corev1.Pod, patch []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	_, err := p.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	if (apierrors.IsConflict(err) || apierrors.IsInvalid(err)) && p.gone(ctx, pod) {
+		return apierrors.NewNotFound(corev1.Resource("pods"), pod.Name)
+	}
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -129,4 +130,28 @@ func list(t *testing.T, args ...string) (pkgs []pkg) {
 func standard(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	return !strings.Contains(first, ".")
+}
+
+// TestREADMEShowsCompiledCode: the wiring in README.md is that of the example.
+func TestREADMEShowsCompiledCode(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example, err := os.ReadFile("jobcontrol/kube/example_informers_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, code, found := strings.Cut(string(readme), "```go\n")
+	code, _, closed := strings.Cut(code, "```")
+	if !found || !closed {
+		t.Fatal("README.md shows no code")
+	}
+	var indented strings.Builder
+	for line := range strings.Lines(code) {
+		indented.WriteString("\t" + line)
+	}
+	if !strings.Contains(string(example), indented.String()) {
+		t.Errorf("README.md shows code that is not in the example:\n%s", code)
+	}
 }
