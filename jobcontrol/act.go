@@ -44,7 +44,7 @@ func (c *Controller) deletePods(ctx context.Context, job *batchv1.Job, deletions
 		}
 	}
 	c.observeEarly(job.Namespace, job.UID, uids)
-	c.metrics.deleted(calls)
+	c.cfg.Metrics.deleted(calls)
 	return calls, err
 }
 
@@ -83,7 +83,7 @@ func (c *Controller) releasePods(ctx context.Context, job types.UID, pods []Rele
 // it for a while yet.
 func (c *Controller) releasePod(ctx context.Context, job types.UID, pod *corev1.Pod) (Call, error) {
 	c.releases.expect(job, pod.UID)
-	err := c.control.Patch(ctx, pod, releaseFinalizerPatch(pod.UID, c.names.finalizer()))
+	err := c.control.Patch(ctx, pod, releaseFinalizerPatch(pod.UID, c.cfg.Names.finalizer()))
 	if err == nil || apierrors.IsNotFound(err) {
 		return Done, nil
 	}
@@ -121,8 +121,8 @@ func (c *Controller) createPods(ctx context.Context, job *batchv1.Job, slots []S
 	c.expectations.ExpectCreations(job.UID, len(slots))
 	calls := make([]Call, len(slots))
 	var namespaceEnds atomic.Bool
-	started, err := slowstart.Run(ctx, len(slots), slowstart.Config{InFlight: c.maxInFlight}, func(ctx context.Context, i int) error {
-		_, err := c.control.Create(ctx, NewPod(job, c.owner, c.names, slots[i]))
+	started, err := slowstart.Run(ctx, len(slots), slowstart.Config{InFlight: c.cfg.MaxInFlight}, func(ctx context.Context, i int) error {
+		_, err := c.control.Create(ctx, NewPod(job, c.cfg.Owner, c.cfg.Names, slots[i]))
 		calls[i] = resultOf(err)
 		if calls[i] == Refused {
 			c.expectations.LowerCreations(job.UID, 1)
@@ -136,10 +136,10 @@ func (c *Controller) createPods(ctx context.Context, job *batchv1.Job, slots []S
 		return nil
 	})
 	c.expectations.LowerCreations(job.UID, len(slots)-started.Attempted)
-	c.metrics.created(calls)
+	c.cfg.Metrics.created(calls)
 	if namespaceEnds.Load() {
 		// Nothing will be created there again: no retry, the Job goes next.
-		c.log.Info("namespace is being deleted, no pods are created", "job", job.Namespace+"/"+job.Name)
+		c.cfg.Logger.Info("namespace is being deleted, no pods are created", "job", job.Namespace+"/"+job.Name)
 		return calls, nil
 	}
 	return calls, err
@@ -163,6 +163,6 @@ func resultOf(err error) Call {
 // inParallel makes n calls, each whatever becomes of the others, and returns
 // their errors joined.
 func (c *Controller) inParallel(ctx context.Context, n int, call func(context.Context, int) error) error {
-	_, err := slowstart.Run(ctx, n, slowstart.Config{Initial: n, InFlight: c.maxInFlight}, call)
+	_, err := slowstart.Run(ctx, n, slowstart.Config{Initial: n, InFlight: c.cfg.MaxInFlight}, call)
 	return err
 }

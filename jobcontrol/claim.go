@@ -72,7 +72,7 @@ func (c *Controller) claim(ctx context.Context, job *batchv1.Job, selector label
 		}
 	}
 	adopted, err := c.patchAll(ctx, claims.adopt, "adopt", func(pod *corev1.Pod) []byte {
-		return adoptionPatch(job, c.owner, c.finalizer(), pod.UID)
+		return adoptionPatch(job, c.cfg.Owner, c.finalizer(), pod.UID)
 	})
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (c *Controller) claim(ctx context.Context, job *batchv1.Job, selector label
 // asAdopted is the pod as the patch has made it: the cache shows it so later.
 func (c *Controller) asAdopted(job *batchv1.Job, pod *corev1.Pod) *corev1.Pod {
 	pod = pod.DeepCopy()
-	pod.OwnerReferences = append(pod.OwnerReferences, *metav1.NewControllerRef(job, c.owner))
+	pod.OwnerReferences = append(pod.OwnerReferences, *metav1.NewControllerRef(job, c.cfg.Owner))
 	pod.Finalizers = append(pod.Finalizers, c.finalizer()...)
 	return pod
 }
@@ -162,8 +162,8 @@ func (m patchMetadata) bytes() []byte {
 
 // finalizer is the finalizer of the Controller's pods, none in Recount.
 func (c *Controller) finalizer() []string {
-	if c.accounting == Tracked {
-		return []string{c.names.finalizer()}
+	if c.cfg.Accounting == Tracked {
+		return []string{c.cfg.Names.finalizer()}
 	}
 	return nil
 }

@@ -70,21 +70,7 @@ type Controller struct {
 	control PodControl
 	queue   Queue
 
-	name         string
-	accounting   Accounting
-	owner        schema.GroupVersionKind
-	names        Names
-	judgement    Judgement
-	clock        Clock
-	log          *slog.Logger
-	events       EventSink
-	metrics      *Metrics
-	maxInFlight  int
-	batchPeriod  time.Duration
-	backoff      Backoff
-	patience     time.Duration
-	expiry       Expiry
-	beforeExpiry func(context.Context, *batchv1.Job) error
+	cfg Config // with the defaults in place
 
 	expectations *expectations.Tracker[types.UID]
 	releases     releases
@@ -102,36 +88,32 @@ func New(jobs JobStore, pods PodStore, control PodControl, queue Queue, cfg Conf
 	if err := cfg.Accounting.check(); err != nil {
 		return nil, fmt.Errorf("jobcontrol: %w", err)
 	}
-	c := &Controller{
-		jobs:    jobs,
-		pods:    pods,
-		control: control,
-		queue:   queue,
+	cfg = cfg.withDefaults()
+	return &Controller{
+		jobs:         jobs,
+		pods:         pods,
+		control:      control,
+		queue:        queue,
+		cfg:          cfg,
+		expectations: expectations.New[types.UID](expectations.Config{TTL: cfg.Patience, Clock: cfg.Clock}),
+	}, nil
+}
 
-		name:         orDefault(cfg.Name, batchv1.JobControllerName),
-		accounting:   cfg.Accounting,
-		owner:        orDefault(cfg.Owner, batchv1.SchemeGroupVersion.WithKind("Job")),
-		names:        cfg.Names,
-		judgement:    cfg.Judgement,
-		clock:        cfg.Clock,
-		log:          cfg.Logger,
-		events:       cfg.Events,
-		metrics:      cfg.Metrics,
-		maxInFlight:  orDefault(cfg.MaxInFlight, 64),
-		batchPeriod:  orDefault(cfg.BatchPeriod, time.Second),
-		backoff:      Backoff{cfg.Backoff, cfg.MaxBackoff},
-		patience:     orDefault(cfg.Patience, 5*time.Minute),
-		expiry:       cfg.Expiry,
-		beforeExpiry: cfg.BeforeExpiry,
+func (cfg Config) backoff() Backoff { return Backoff{cfg.Backoff, cfg.MaxBackoff} }
+
+func (cfg Config) withDefaults() Config {
+	cfg.Name = orDefault(cfg.Name, batchv1.JobControllerName)
+	cfg.Owner = orDefault(cfg.Owner, batchv1.SchemeGroupVersion.WithKind("Job"))
+	cfg.MaxInFlight = orDefault(cfg.MaxInFlight, 64)
+	cfg.BatchPeriod = orDefault(cfg.BatchPeriod, time.Second)
+	cfg.Patience = orDefault(cfg.Patience, 5*time.Minute)
+	if cfg.Clock == nil {
+		cfg.Clock = systemClock{}
 	}
-	if c.clock == nil {
-		c.clock = systemClock{}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	if c.log == nil {
-		c.log = slog.New(slog.DiscardHandler)
-	}
-	c.expectations = expectations.New[types.UID](expectations.Config{TTL: c.patience, Clock: c.clock})
-	return c, nil
+	return cfg
 }
 
 func orDefault[T comparable](value, byDefault T) T {
@@ -186,13 +168,13 @@ func (c *Controller) next(ctx context.Context) bool {
 func (c *Controller) schedule(key string, next Next, err error) {
 	switch {
 	case errors.Is(err, ErrInvalid):
-		c.log.Error("Job cannot be worked on until it changes", "job", key, "error", err)
+		c.cfg.Logger.Error("Job cannot be worked on until it changes", "job", key, "error", err)
 		c.queue.Forget(key)
 	case errors.Is(err, ErrPodsFailed):
-		c.log.Info("Job goes on after failures", "job", key, "error", err)
+		c.cfg.Logger.Info("Job goes on after failures", "job", key, "error", err)
 		c.queue.AddRateLimited(key)
 	case err != nil:
-		c.log.Error("sync failed, will be retried", "job", key, "error", err)
+		c.cfg.Logger.Error("sync failed, will be retried", "job", key, "error", err)
 		c.queue.AddRateLimited(key)
 	case next.Forget:
 		c.queue.Forget(key)

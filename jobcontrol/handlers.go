@@ -44,7 +44,7 @@ func (c *Controller) JobUpdated(old, cur *batchv1.Job) {
 // JobDeleted takes a Job that is gone, as it was last seen.
 func (c *Controller) JobDeleted(job *batchv1.Job) {
 	key := keyOf(job.Namespace, job.Name)
-	if c.accounting == Tracked && c.manages(job) {
+	if c.cfg.Accounting == Tracked && c.manages(job) {
 		c.orphans.note(key, job.UID)
 	}
 	c.queue.Add(key) // the worker forgets it, for it may be inside its last sync
@@ -89,13 +89,13 @@ func (c *Controller) PodUpdated(old, cur *corev1.Pod) {
 	if cur.DeletionTimestamp != nil {
 		c.expectations.DeletionObserved(is.uid, cur.UID)
 	}
-	if !slices.Contains(cur.Finalizers, c.names.finalizer()) {
+	if !slices.Contains(cur.Finalizers, c.cfg.Names.finalizer()) {
 		c.releases.observed(is.uid, cur.UID)
 	}
 	c.noteOrphan(cur, is)
 	var delay time.Duration
-	if c.accounting == Recount && cur.Status.Phase == corev1.PodFailed && old.Status.Phase != corev1.PodFailed {
-		delay = c.backoff.after(c.queue.NumRequeues(is.key))
+	if c.cfg.Accounting == Recount && cur.Status.Phase == corev1.PodFailed && old.Status.Phase != corev1.PodFailed {
+		delay = c.cfg.backoff().after(c.queue.NumRequeues(is.key))
 	}
 	c.enqueue(is.key, delay)
 }
@@ -117,8 +117,8 @@ func (c *Controller) orphanSeen(pod *corev1.Pod) {
 	if metav1.GetControllerOfNoCopy(pod) != nil {
 		return // another kind's
 	}
-	if c.accounting == Tracked && slices.Contains(pod.Finalizers, c.names.finalizer()) {
-		key := keyOf(pod.Namespace, orDefault(pod.Labels[c.names.jobName()], pod.Name))
+	if c.cfg.Accounting == Tracked && slices.Contains(pod.Finalizers, c.cfg.Names.finalizer()) {
+		key := keyOf(pod.Namespace, orDefault(pod.Labels[c.cfg.Names.jobName()], pod.Name))
 		c.orphans.note(key, "")
 		c.queue.Add(key)
 	}
@@ -127,7 +127,7 @@ func (c *Controller) orphanSeen(pod *corev1.Pod) {
 	}
 	jobs, err := c.jobs.Jobs(pod.Namespace)
 	if err != nil {
-		c.log.Error("orphan pod not offered for adoption", "pod", keyOf(pod.Namespace, pod.Name), "error", err)
+		c.cfg.Logger.Error("orphan pod not offered for adoption", "pod", keyOf(pod.Namespace, pod.Name), "error", err)
 		return
 	}
 	for _, job := range jobs {
@@ -139,7 +139,7 @@ func (c *Controller) orphanSeen(pod *corev1.Pod) {
 
 // mayAdoptPod says whether the Job's selector matches a pod without owner.
 func (c *Controller) mayAdoptPod(job *batchv1.Job, pod *corev1.Pod) bool {
-	selector, errs := readSelector(job, c.names)
+	selector, errs := readSelector(job, c.cfg.Names)
 	return len(errs) == 0 && isOrphanOf(pod, selector)
 }
 
@@ -154,11 +154,11 @@ type owner struct {
 // kind that this Controller looks after.
 func (c *Controller) ownerOf(pod *corev1.Pod) (owner, bool) {
 	ref := metav1.GetControllerOfNoCopy(pod)
-	if ref == nil || ref.Kind != c.owner.Kind {
+	if ref == nil || ref.Kind != c.cfg.Owner.Kind {
 		return owner{}, false
 	}
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
-	if err != nil || gv.Group != c.owner.Group {
+	if err != nil || gv.Group != c.cfg.Owner.Group {
 		return owner{}, false
 	}
 	return owner{keyOf(pod.Namespace, ref.Name), ref.Name, ref.UID}, true
@@ -169,9 +169,9 @@ func keyOf(namespace, name string) string { return namespace + "/" + name }
 // enqueue asks for a sync after the delay, and not within the batch period of
 // the last one.
 func (c *Controller) enqueue(key string, delay time.Duration) {
-	since := c.clock.Now().Sub(c.memory.lastSync(key))
-	if since >= 0 && since < c.batchPeriod {
-		delay = max(delay, c.batchPeriod-since)
+	since := c.cfg.Clock.Now().Sub(c.memory.lastSync(key))
+	if since >= 0 && since < c.cfg.BatchPeriod {
+		delay = max(delay, c.cfg.BatchPeriod-since)
 	}
 	if delay > 0 {
 		c.queue.AddAfter(key, delay)

@@ -6,5 +6,5 @@ import batchv1 "k8s.io/api/batch/v1"
 // A Job without the field belongs to the controller built into Kubernetes
 // (KEP-4368), and to whoever goes by its name.
 func (c *Controller) manages(job *batchv1.Job) bool {
-	return valueOr(job.Spec.ManagedBy, batchv1.JobControllerName) == c.name
+	return valueOr(job.Spec.ManagedBy, batchv1.JobControllerName) == c.cfg.Name
 }

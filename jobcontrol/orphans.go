@@ -44,7 +44,7 @@ func (o *orphans) take(key string) []types.UID {
 // noteOrphan notes a pod that holds the finalizer and whose owner is not there
 // to remove it, as far as the cache knows. The worker looks again.
 func (c *Controller) noteOrphan(pod *corev1.Pod, owner owner) {
-	if c.accounting != Tracked || !slices.Contains(pod.Finalizers, c.names.finalizer()) {
+	if c.cfg.Accounting != Tracked || !slices.Contains(pod.Finalizers, c.cfg.Names.finalizer()) {
 		return
 	}
 	if job, err := c.jobs.Job(pod.Namespace, owner.name); err != nil || c.isLost(job, owner.uid) {
@@ -118,7 +118,7 @@ func (c *Controller) podsOf(namespace string, owner types.UID) ([]*corev1.Pod, e
 func (c *Controller) releaseAll(ctx context.Context, job types.UID, pods []*corev1.Pod) error {
 	var held []Release
 	for _, pod := range pods {
-		if slices.Contains(pod.Finalizers, c.names.finalizer()) {
+		if slices.Contains(pod.Finalizers, c.cfg.Names.finalizer()) {
 			held = append(held, Release{Pod: pod})
 		}
 	}
@@ -129,7 +129,7 @@ func (c *Controller) releaseAll(ctx context.Context, job types.UID, pods []*core
 // afterEnd sees to what is left of a Job that has ended: pods that turned up
 // late are released, and deleted if they live, for nothing they do counts.
 func (c *Controller) afterEnd(ctx context.Context, job *batchv1.Job) error {
-	if c.accounting != Tracked {
+	if c.cfg.Accounting != Tracked {
 		return nil
 	}
 	pods, err := c.podsOf(job.Namespace, job.UID)

@@ -31,8 +31,8 @@ type Next struct {
 // ErrInvalid, which only a change of the Job mends. When ctx ends, nothing new
 // is started, and what was done is accounted for as far as it can be.
 func (c *Controller) Sync(ctx context.Context, key string) (next Next, err error) {
-	began := c.clock.Now()
-	defer func() { c.metrics.synced(c.clock.Now().Sub(began), err) }()
+	began := c.cfg.Clock.Now()
+	defer func() { c.cfg.Metrics.synced(c.cfg.Clock.Now().Sub(began), err) }()
 
 	namespace, name, err := splitKey(key)
 	if err != nil {
@@ -69,8 +69,8 @@ func (c *Controller) syncKey(ctx context.Context, key, namespace, name string, b
 		c.forgetJob(before)
 		c.queue.Forget(key)
 	}
-	if c.memory.stale(key, job, began, c.patience) {
-		return Next{After: c.patience}, nil // the event that shows the status we wrote comes sooner
+	if c.memory.stale(key, job, began, c.cfg.Patience) {
+		return Next{After: c.cfg.Patience}, nil // the event that shows the status we wrote comes sooner
 	}
 	next, err := c.syncJob(ctx, key, job)
 	if errors.Is(err, ErrInvalid) {
@@ -86,7 +86,7 @@ func (c *Controller) syncKey(ctx context.Context, key, namespace, name string, b
 // letGo releases the pods of a Job that cannot be worked on and is being
 // deleted: nothing they do counts, and the Job waits for them to go.
 func (c *Controller) letGo(ctx context.Context, job *batchv1.Job) error {
-	if c.accounting != Tracked || job.DeletionTimestamp == nil {
+	if c.cfg.Accounting != Tracked || job.DeletionTimestamp == nil {
 		return nil
 	}
 	pods, err := c.podsOf(job.Namespace, job.UID)
@@ -128,7 +128,7 @@ func splitKey(key string) (namespace, name string, err error) {
 }
 
 func (c *Controller) syncJob(ctx context.Context, key string, job *batchv1.Job) (Next, error) {
-	spec, err := readSpec(job, c.accounting, c.names)
+	spec, err := readSpec(job, c.cfg.Accounting, c.cfg.Names)
 	if err != nil {
 		return Next{}, err
 	}
@@ -137,23 +137,23 @@ func (c *Controller) syncJob(ctx context.Context, key string, job *batchv1.Job) 
 		Satisfied:  c.expectations.Satisfied(job.UID), // read before the pods: what is seen since is in them
 		Releasing:  c.releases.of(job.UID),
 		Retries:    c.queue.NumRequeues(key),
-		Accounting: c.accounting,
-		Names:      c.names,
-		Backoff:    c.backoff,
-		Judgement:  c.judgement,
+		Accounting: c.cfg.Accounting,
+		Names:      c.cfg.Names,
+		Backoff:    c.cfg.backoff(),
+		Judgement:  c.cfg.Judgement,
 	}
 	if snapshot.Pods, err = c.claim(ctx, job, spec.selector); err != nil {
 		return Next{}, err
 	}
-	snapshot.Now = c.clock.Now()
-	snapshot.Failures = c.memory.failures(key, func() Failures { return PastFailures(job, snapshot.Pods, c.names, snapshot.Now) })
+	snapshot.Now = c.cfg.Clock.Now()
+	snapshot.Failures = c.memory.failures(key, func() Failures { return PastFailures(job, snapshot.Pods, c.cfg.Names, snapshot.Now) })
 	decision, err := plan(snapshot, spec)
 	if err != nil {
 		return Next{}, err
 	}
 	next, err := c.carryOut(ctx, key, job, decision)
-	if !snapshot.Satisfied && (next.After == 0 || next.After > c.patience) {
-		next.After = c.patience // an event that never comes is not waited for any longer
+	if !snapshot.Satisfied && (next.After == 0 || next.After > c.cfg.Patience) {
+		next.After = c.cfg.Patience // an event that never comes is not waited for any longer
 	}
 	return next, err
 }
@@ -194,20 +194,20 @@ func (c *Controller) writeStatus(ctx context.Context, key string, job *batchv1.J
 	if err != nil {
 		return nil, fmt.Errorf("write status of Job %s: %w", key, err)
 	}
-	c.memory.wrote(key, written, c.clock.Now())
+	c.memory.wrote(key, written, c.cfg.Clock.Now())
 	for _, e := range events {
 		c.event(job, e)
 	}
-	c.metrics.ended(status)
+	c.cfg.Metrics.ended(status)
 	return written, nil
 }
 
 // event sends an event about the Job under the owner's kind.
 func (c *Controller) event(job *batchv1.Job, e Event) {
-	if c.events == nil {
+	if c.cfg.Events == nil {
 		return
 	}
 	about := *job
-	about.SetGroupVersionKind(c.owner)
-	c.events.Event(&about, e.Type, e.Reason, e.Message)
+	about.SetGroupVersionKind(c.cfg.Owner)
+	c.cfg.Events.Event(&about, e.Type, e.Reason, e.Message)
 }

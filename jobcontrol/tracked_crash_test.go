@@ -112,6 +112,8 @@ type trouble struct {
 	calls int
 	dead  bool
 	made  int // pods
+	// before and after run around each call, if not nil.
+	before, after func()
 }
 
 var errDead = errors.New("the process is dead")
@@ -121,7 +123,10 @@ func (x *trouble) meet(call func() error) error {
 	if x.dead {
 		return errDead
 	}
-	x.calls++
+	if x.calls++; x.before != nil {
+		x.before()
+		defer x.after()
+	}
 	if x.calls != x.at {
 		return call()
 	}

@@ -31,10 +31,10 @@ func ExpiresAt(job *batchv1.Job) (time.Time, bool) {
 // expire deletes the Job if it has expired, else returns the time until then.
 func (c *Controller) expire(ctx context.Context, job *batchv1.Job) (time.Duration, error) {
 	at, expires := ExpiresAt(job)
-	if c.expiry == nil || !expires || job.DeletionTimestamp != nil {
+	if c.cfg.Expiry == nil || !expires || job.DeletionTimestamp != nil {
 		return 0, nil
 	}
-	if left := at.Sub(c.clock.Now()); left > 0 {
+	if left := at.Sub(c.cfg.Clock.Now()); left > 0 {
 		return left, nil
 	}
 	// The cache may be behind a change of the time to live.
@@ -49,15 +49,15 @@ func (c *Controller) expire(ctx context.Context, job *batchv1.Job) (time.Duratio
 	if fresh.UID != job.UID || !expires {
 		return 0, nil
 	}
-	if left := at.Sub(c.clock.Now()); left > 0 {
+	if left := at.Sub(c.cfg.Clock.Now()); left > 0 {
 		return left, nil
 	}
-	if c.beforeExpiry != nil {
-		if err := c.beforeExpiry(ctx, fresh); err != nil {
+	if c.cfg.BeforeExpiry != nil {
+		if err := c.cfg.BeforeExpiry(ctx, fresh); err != nil {
 			return 0, fmt.Errorf("expiry of Job %s/%s: %w", job.Namespace, job.Name, err)
 		}
 	}
-	if err := c.expiry.DeleteJob(ctx, fresh); err != nil {
+	if err := c.cfg.Expiry.DeleteJob(ctx, fresh); err != nil {
 		return 0, fmt.Errorf("expiry of Job %s/%s: %w", job.Namespace, job.Name, err)
 	}
 	return 0, nil
