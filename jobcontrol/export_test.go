@@ -22,3 +22,17 @@ func Expected(c *Controller, job types.UID) int {
 
 // IndexesOf returns the set of these indexes.
 func IndexesOf(list []int) Indexes { return indexesOf(list) }
+
+// ExpectRelease makes the Controller take the pod for released.
+func ExpectRelease(c *Controller, job, pod types.UID) { c.releases.expect(job, pod) }
+
+// Remember makes the Controller remember these failures of the Job.
+func Remember(c *Controller, key string, job types.UID, f Failures) {
+	c.memory.begin(key, job, c.cfg.Clock.Now())
+	c.memory.remember(key, f)
+}
+
+// Remembers is what the Controller remembers of the Job's failures.
+func Remembers(c *Controller, key string) Failures {
+	return c.memory.failures(key, func() Failures { return Failures{} })
+}

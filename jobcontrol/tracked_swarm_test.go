@@ -102,14 +102,14 @@ func (w *swarm) podMoves() {
 		return
 	}
 	pod := pods[w.IntN(len(pods))]
-	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	ended := hasEnded(pod)
 	choice := w.IntN(10)
 	w.note("pod %s in %s: choice %d", pod.Name, pod.Status.Phase, choice)
 	switch {
 	case choice == 0:
 		w.delete(pod)
 	case pod.DeletionTimestamp != nil && choice < 5:
-		w.remove(pod)
+		w.stop(pod)
 	case ended && choice == 9: // the phase flips
 		w.end(map[corev1.PodPhase]corev1.PodPhase{corev1.PodSucceeded: corev1.PodFailed, corev1.PodFailed: corev1.PodSucceeded}[pod.Status.Phase], pod)
 	case ended && choice == 8:
@@ -124,6 +124,15 @@ func (w *swarm) podMoves() {
 	}
 }
 
+// stop is the end of a pod that is deleted. A Job that replaces Failed pods only
+// needs a node agent that gives each a terminal phase first.
+func (w *swarm) stop(pod *corev1.Pod) {
+	if !hasEnded(pod) && (w.IntN(2) == 0 || w.ghost.job.Spec.PodReplacementPolicy != nil || w.ghost.job.Spec.PodFailurePolicy != nil) {
+		w.endAt(corev1.PodFailed, 137, pod)
+	}
+	w.remove(pod)
+}
+
 // calm ends all faults, and has all pods succeed, until the Job has ended.
 func (w *swarm) calm(parallelism int32) {
 	w.before = nil
@@ -136,7 +145,7 @@ func (w *swarm) calm(parallelism int32) {
 		for _, pod := range w.harness.pods() {
 			switch {
 			case pod.DeletionTimestamp != nil:
-				w.remove(pod)
+				w.stop(pod)
 			case pod.Status.Phase == corev1.PodPending || pod.Status.Phase == corev1.PodRunning:
 				w.endAt(corev1.PodSucceeded, 0, pod)
 			}
