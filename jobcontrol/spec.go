@@ -99,6 +99,7 @@ func readSpec(job *batchv1.Job, mode Accounting, names Names) (jobSpec, error) {
 	errs = append(errs, checkMode(&job.Spec)...)
 	errs = append(errs, checkTemplate(&job.Spec.Template)...)
 	errs = append(errs, checkSupported(&job.Spec, mode)...)
+	errs = append(errs, checkHostname(job)...)
 	selector, selectorErrs := readSelector(job, names)
 	errs = append(errs, selectorErrs...)
 	successRules, err := readSuccessPolicy(job.Spec.SuccessPolicy, int(valueOr(job.Spec.Completions, 0)))

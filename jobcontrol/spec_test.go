@@ -67,6 +67,19 @@ func TestSpecsThatCannotBeHonoured(t *testing.T) {
 		"spec.podFailurePolicy.rules[0].onExitCodes.operator": func(j *batchv1.Job) {
 			j.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{Action: "Ignore", OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: "Near"}}}}
 		},
+		"metadata.name": func(j *batchv1.Job) {
+			j.Name = strings.Repeat("j", 62)
+			j.Spec.CompletionMode, j.Spec.Completions = new(batchv1.IndexedCompletion), new(int32(1))
+		},
+		"spec.parallelism: Invalid value: 100001": func(j *batchv1.Job) {
+			j.Spec.CompletionMode, j.Spec.Completions, j.Spec.Parallelism = new(batchv1.IndexedCompletion), new(int32(9)), new(int32(100001))
+		},
+		"spec.parallelism: Invalid value: 10001": func(j *batchv1.Job) {
+			j.Spec.CompletionMode, j.Spec.Completions, j.Spec.Parallelism = new(batchv1.IndexedCompletion), new(int32(100001)), new(int32(10001))
+		},
+		"spec.maxFailedIndexes: Required": func(j *batchv1.Job) {
+			j.Spec.CompletionMode, j.Spec.Completions, j.Spec.BackoffLimitPerIndex = new(batchv1.IndexedCompletion), new(int32(100001)), new(int32(1))
+		},
 		"status.completedIndexes": func(j *batchv1.Job) {
 			j.Spec.CompletionMode, j.Spec.Completions = new(batchv1.IndexedCompletion), new(int32(3))
 			j.Status.CompletedIndexes = "1,1"
@@ -82,7 +95,7 @@ func TestSpecsThatCannotBeHonoured(t *testing.T) {
 			s := snapshot(job, "RRF")
 			s.Accounting = jobcontrol.Tracked
 			d, err := jobcontrol.Plan(s)
-			if !errors.Is(err, jobcontrol.ErrInvalid) || !strings.Contains(err.Error(), field) || !strings.Contains(err.Error(), "ns/j") {
+			if !errors.Is(err, jobcontrol.ErrInvalid) || !strings.Contains(err.Error(), field) || !strings.Contains(err.Error(), "ns/"+job.Name) {
 				t.Errorf("Plan says %v", err)
 			}
 			if len(d.Create)+len(d.Delete) != 0 {

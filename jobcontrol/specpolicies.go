@@ -1,7 +1,9 @@
 package jobcontrol
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +26,9 @@ func checkPolicies(spec *batchv1.JobSpec) (errs field.ErrorList) {
 	need(spec.MaxFailedIndexes != nil, spec.BackoffLimitPerIndex != nil, "maxFailedIndexes", "backoffLimitPerIndex")
 	need(spec.PodFailurePolicy != nil, spec.Template.Spec.RestartPolicy == corev1.RestartPolicyNever,
 		"podFailurePolicy", "restartPolicy Never: a container that restarts in place never fails its pod")
+	if indexed {
+		errs = append(errs, checkSize(spec)...)
+	}
 	errs = append(errs, checkReplacement(spec)...)
 	if spec.PodFailurePolicy != nil {
 		errs = append(errs, checkFailurePolicy(spec.PodFailurePolicy, spec.BackoffLimitPerIndex != nil)...)
@@ -64,4 +69,47 @@ func checkFailurePolicy(policy *batchv1.PodFailurePolicy, perIndex bool) (errs f
 		}
 	}
 	return errs
+}
+
+// What the API allows of an Indexed Job, so that the text of its indexes stays
+// within what can be stored: beyond manyIndexes, fewer may be at work or fail.
+const (
+	manyIndexes    = 100_000
+	fewAmongMany   = 10_000
+	maxHostnameLen = 63
+)
+
+func checkSize(spec *batchv1.JobSpec) (errs field.ErrorList) {
+	limit, why := int32(manyIndexes), "an Indexed Job may not have more"
+	if valueOr(spec.Completions, 0) > manyIndexes {
+		limit, why = fewAmongMany, "an Indexed Job with more than 100,000 completions may not have more"
+	}
+	atMost := func(value *int32, name string) {
+		if valueOr(value, 0) > limit {
+			errs = append(errs, field.Invalid(field.NewPath("spec", name), *value, fmt.Sprintf("%s than %d", why, limit)))
+		}
+	}
+	atMost(spec.Parallelism, "parallelism")
+	if spec.BackoffLimitPerIndex == nil {
+		return errs
+	}
+	atMost(spec.MaxFailedIndexes, "maxFailedIndexes")
+	if spec.MaxFailedIndexes == nil && limit == fewAmongMany {
+		errs = append(errs, field.Required(field.NewPath("spec", "maxFailedIndexes"), "completions are more than 100,000"))
+	}
+	return errs
+}
+
+// checkHostname refuses an Indexed Job whose pods could not have their hostname.
+func checkHostname(job *batchv1.Job) field.ErrorList {
+	if valueOr(job.Spec.CompletionMode, "") != batchv1.IndexedCompletion {
+		return nil
+	}
+	var digits [10]byte
+	highest := strconv.AppendInt(digits[:0], int64(max(0, valueOr(job.Spec.Completions, 0)-1)), 10)
+	if len(job.Name)+len("-")+len(highest) <= maxHostnameLen {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), job.Name,
+		fmt.Sprintf("with the index behind it, it is a hostname, of at most %d characters", maxHostnameLen))}
 }
