@@ -59,6 +59,20 @@ func (h *harness) restart(cfg jobcontrol.Config) {
 	h.view.Notify(controller)
 }
 
+// load stores a Job and its pods as they are, and lets the caches see them.
+func (h *harness) load(job *batchv1.Job, pods []*corev1.Pod) {
+	h.t.Helper()
+	if err := h.cluster.Load(job); err != nil {
+		h.t.Fatal(err)
+	}
+	for _, pod := range pods {
+		if err := h.cluster.Load(pod); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	h.view.Deliver()
+}
+
 // Event records an event in the form "Type Reason Message".
 func (h *harness) Event(_ runtime.Object, eventType, reason, message string) {
 	h.events = append(h.events, eventType+" "+reason+" "+message)

@@ -152,15 +152,7 @@ func synced(t *testing.T, v recountVector) syncResult {
 	t.Helper()
 	const forever = 1 << 62 // how long a Controller waits for what is unseen: not part of the algorithm
 	h := newHarness(t, v.In.Now, jobcontrol.Config{Accounting: jobcontrol.Recount, Patience: forever})
-	if err := h.cluster.Load(v.In.Job); err != nil {
-		t.Fatal(err)
-	}
-	for _, pod := range v.In.Pods {
-		if err := h.cluster.Load(pod); err != nil {
-			t.Fatal(err)
-		}
-	}
-	h.view.Deliver()
+	h.load(v.In.Job, v.In.Pods)
 	key := v.In.Job.Namespace + "/" + v.In.Job.Name
 	h.queue.Requeued(key, v.In.Retries)
 	if !v.In.Satisfied {

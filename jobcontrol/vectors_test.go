@@ -185,15 +185,7 @@ func syncedTracked(t *testing.T, v vector) (got trackedResult) {
 	if job.DeletionTimestamp != nil {
 		job.Finalizers = []string{"example.com/hold"} // else it would be gone
 	}
-	if err := h.cluster.Load(job); err != nil {
-		t.Fatal(err)
-	}
-	for _, pod := range v.In.Pods {
-		if err := h.cluster.Load(pod); err != nil {
-			t.Fatal(err)
-		}
-	}
-	h.view.Deliver()
+	h.load(job, v.In.Pods)
 	key := v.In.Job.Namespace + "/" + v.In.Job.Name
 	for _, uid := range v.In.ExpectedReleases {
 		jobcontrol.ExpectRelease(h.controller, v.In.Job.UID, uid)
