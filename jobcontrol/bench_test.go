@@ -166,7 +166,7 @@ func TestAnUnchangedJobCostsTheSameAllocations(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			allocs := func(n int) float64 {
 				s := m.running(n, 0)
-				return testing.AllocsPerRun(10, func() { decide(t, s) })
+				return testing.AllocsPerRun(100, func() { decide(t, s) })
 			}
 			if few, many := allocs(10), allocs(10000); many > few {
 				t.Errorf("%v allocations with 10,000 pods, %v with 10", many, few)

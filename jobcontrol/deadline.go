@@ -1,10 +1,15 @@
 package jobcontrol
 
 import (
+	"math"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 )
+
+// noDeadline is longer than any time that passes. A deadline of 0 is one: the
+// Job fails as soon as it has started.
+const noDeadline time.Duration = math.MaxInt64
 
 // startTime is when the Job became active: as its status says, or now.
 func startTime(job *batchv1.Job, now time.Time) time.Time {
@@ -25,7 +30,7 @@ func latest(a, b time.Time) time.Time {
 // pastDeadline says whether activeDeadlineSeconds have passed. They count
 // unbroken activity: suspension stops them and begins them anew.
 func (p *tracked) pastDeadline() bool {
-	return p.spec.deadline > 0 && !p.spec.suspended && p.s.Job.Status.StartTime != nil && p.active() >= p.spec.deadline
+	return p.spec.deadline < noDeadline && !p.spec.suspended && p.s.Job.Status.StartTime != nil && p.active() >= p.spec.deadline
 }
 
 // active is for how long the Job has been active.
@@ -35,7 +40,7 @@ func (p *tracked) active() time.Duration {
 
 // armDeadline has every sync before the end ask for the rest of the time.
 func (p *tracked) armDeadline() {
-	if p.spec.deadline > 0 && !p.spec.suspended {
+	if p.spec.deadline < noDeadline && !p.spec.suspended {
 		p.wakeAfter(p.spec.deadline-p.active(), "activeDeadlineSeconds end")
 	}
 }

@@ -55,7 +55,7 @@ func planRecount(s Snapshot, spec jobSpec) Decision {
 		p.manage(&d, s.Pods)
 		p.wake.Reason = "a pod changes, or the spec"
 	}
-	if spec.deadline > 0 && p.verdict == nil {
+	if spec.deadline < noDeadline && p.verdict == nil {
 		p.wake = Wake{After: spec.deadline - p.now.Sub(p.start), Reason: "activeDeadlineSeconds end"}
 	}
 	return d
@@ -70,7 +70,7 @@ func (p *recount) judge(retries int) *cause {
 	switch {
 	case p.newFailure && int64(retries)+1 > limit, int64(p.failed) > limit:
 		return &cause{batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit"}
-	case p.spec.deadline > 0 && p.now.Sub(p.start) >= p.spec.deadline:
+	case p.spec.deadline < noDeadline && p.now.Sub(p.start) >= p.spec.deadline:
 		return &cause{batchv1.JobReasonDeadlineExceeded, "Job was active longer than specified deadline"}
 	}
 	return nil

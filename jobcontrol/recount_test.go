@@ -232,6 +232,15 @@ func TestDeadline(t *testing.T) {
 			t.Errorf("deletes %d, ends %q", len(d.Delete), end)
 		}
 	})
+	t.Run("a deadline of 0 ends the Job at its start", func(t *testing.T) {
+		for _, mode := range []jobcontrol.Accounting{jobcontrol.Recount, jobcontrol.Tracked} {
+			s := snapshot(withDeadline(0), "")
+			s.Accounting, s.Now = mode, epoch
+			if end := endOf(mustPlan(t, s).Settle(jobcontrol.Result{})); end != "FailedDeadlineExceeded" {
+				t.Errorf("%v: ends %q", mode, end)
+			}
+		}
+	})
 	t.Run("a deadline beyond all time is none", func(t *testing.T) {
 		d := mustPlan(t, snapshot(withDeadline(1<<62), "R"))
 		if end := endOf(d.Settle(jobcontrol.AllDone(d))); end != "" {

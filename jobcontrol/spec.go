@@ -73,7 +73,7 @@ type jobSpec struct {
 	completions  int32 // of no meaning in a work queue
 	workQueue    bool  // completions is nil: the first success decides
 	backoffLimit int32
-	deadline     time.Duration // 0: none
+	deadline     time.Duration // noDeadline: none
 	selector     labels.Selector
 
 	indexed           bool
@@ -113,6 +113,7 @@ func readSpec(job *batchv1.Job, mode Accounting, names Names) (jobSpec, error) {
 		parallelism:  valueOr(job.Spec.Parallelism, defaultParallelism),
 		completions:  valueOr(job.Spec.Completions, defaultParallelism),
 		workQueue:    job.Spec.Completions == nil && job.Spec.Parallelism != nil,
+		deadline:     noDeadline,
 		backoffLimit: valueOr(job.Spec.BackoffLimit, defaultBackoffLimit(&job.Spec)),
 		selector:     selector,
 
@@ -158,8 +159,8 @@ func checkNumbers(spec *batchv1.JobSpec) (errs field.ErrorList) {
 	check("backoffLimitPerIndex", spec.BackoffLimitPerIndex)
 	check("maxFailedIndexes", spec.MaxFailedIndexes)
 	check("ttlSecondsAfterFinished", spec.TTLSecondsAfterFinished)
-	if d := spec.ActiveDeadlineSeconds; d != nil && *d <= 0 {
-		errs = append(errs, field.Invalid(field.NewPath("spec", "activeDeadlineSeconds"), *d, "must be positive"))
+	if d := spec.ActiveDeadlineSeconds; d != nil && *d < 0 {
+		errs = append(errs, field.Invalid(field.NewPath("spec", "activeDeadlineSeconds"), *d, "must not be negative"))
 	}
 	return errs
 }

@@ -76,6 +76,7 @@ func TestSpecsThatCannotBeHonoured(t *testing.T) {
 		},
 		"spec.parallelism: Invalid value: 10001": func(j *batchv1.Job) {
 			j.Spec.CompletionMode, j.Spec.Completions, j.Spec.Parallelism = new(batchv1.IndexedCompletion), new(int32(100001)), new(int32(10001))
+			j.Spec.BackoffLimitPerIndex, j.Spec.MaxFailedIndexes = new(int32(1)), new(int32(1))
 		},
 		"spec.maxFailedIndexes: Required": func(j *batchv1.Job) {
 			j.Spec.CompletionMode, j.Spec.Completions, j.Spec.BackoffLimitPerIndex = new(batchv1.IndexedCompletion), new(int32(100001)), new(int32(1))
@@ -112,6 +113,13 @@ func TestSpecsThatCannotBeHonoured(t *testing.T) {
 		}))
 		if !strings.Contains(err.Error(), "spec.parallelism") || !strings.Contains(err.Error(), "spec.completions") {
 			t.Errorf("Validate says %v", err)
+		}
+	})
+	t.Run("B95 many indexes without a limit for each may be at work in number", func(t *testing.T) {
+		if err := jobcontrol.Validate(stored(func(j *batchv1.Job) {
+			j.Spec.CompletionMode, j.Spec.Completions, j.Spec.Parallelism = new(batchv1.IndexedCompletion), new(int32(100001)), new(int32(10001))
+		})); err != nil {
+			t.Error(err)
 		}
 	})
 	t.Run("no Job at all", func(t *testing.T) {

@@ -72,7 +72,8 @@ func checkFailurePolicy(policy *batchv1.PodFailurePolicy, perIndex bool) (errs f
 }
 
 // What the API allows of an Indexed Job, so that the text of its indexes stays
-// within what can be stored: beyond manyIndexes, fewer may be at work or fail.
+// within what can be stored: among many indexes that may fail one by one, fewer
+// may be at work and fail.
 const (
 	manyIndexes    = 100_000
 	fewAmongMany   = 10_000
@@ -81,8 +82,11 @@ const (
 
 func checkSize(spec *batchv1.JobSpec) (errs field.ErrorList) {
 	limit, why := int32(manyIndexes), "an Indexed Job may not have more"
-	if valueOr(spec.Completions, 0) > manyIndexes {
-		limit, why = fewAmongMany, "an Indexed Job with more than 100,000 completions may not have more"
+	if valueOr(spec.Completions, 0) > manyIndexes && spec.BackoffLimitPerIndex != nil {
+		limit, why = fewAmongMany, "with backoffLimitPerIndex and more than 100,000 completions it may not be more"
+		if spec.MaxFailedIndexes == nil {
+			errs = append(errs, field.Required(field.NewPath("spec", "maxFailedIndexes"), "completions are more than 100,000"))
+		}
 	}
 	atMost := func(value *int32, name string) {
 		if valueOr(value, 0) > limit {
@@ -90,13 +94,7 @@ func checkSize(spec *batchv1.JobSpec) (errs field.ErrorList) {
 		}
 	}
 	atMost(spec.Parallelism, "parallelism")
-	if spec.BackoffLimitPerIndex == nil {
-		return errs
-	}
 	atMost(spec.MaxFailedIndexes, "maxFailedIndexes")
-	if spec.MaxFailedIndexes == nil && limit == fewAmongMany {
-		errs = append(errs, field.Required(field.NewPath("spec", "maxFailedIndexes"), "completions are more than 100,000"))
-	}
 	return errs
 }
 
