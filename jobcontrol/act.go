@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -151,7 +152,8 @@ func resultOf(err error) Call {
 	switch {
 	case err == nil:
 		return Done
-	case apierrors.IsTimeout(err),
+	case apierrors.IsTimeout(err), apierrors.IsServerTimeout(err),
+		strings.Contains(err.Error(), "etcdserver: request timed out"), // comes as a plain 500
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled),
 		utilnet.IsTimeout(err), utilnet.IsProbableEOF(err),
 		utilnet.IsConnectionReset(err), utilnet.IsHTTP2ConnectionLost(err):

@@ -3,7 +3,9 @@ package jobcontrol
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,89 +56,75 @@ func isOrphanOf(pod *corev1.Pod, selector labels.Selector) bool {
 	return metav1.GetControllerOfNoCopy(pod) == nil && pod.DeletionTimestamp == nil && selector.Matches(labels.Set(pod.Labels))
 }
 
-// claim returns the pods that the Job controls, after it has adopted and
-// released what it must.
-func (c *Controller) claim(ctx context.Context, job *batchv1.Job, selector labels.Selector) ([]*corev1.Pod, error) {
+// claims sorts the pods that the caches have for the Job.
+func (c *Controller) claims(job *batchv1.Job, selector labels.Selector) (claims, error) {
 	owned, err := c.pods.PodsOf(job.Namespace, job.UID)
 	if err != nil {
-		return nil, fmt.Errorf("pods of Job %s/%s: %w", job.Namespace, job.Name, err)
+		return claims{}, fmt.Errorf("pods of Job %s/%s: %w", job.Namespace, job.Name, err)
 	}
 	orphans, err := c.pods.OrphanPods(job.Namespace)
 	if err != nil {
-		return nil, fmt.Errorf("pods without owner in %s: %w", job.Namespace, err)
+		return claims{}, fmt.Errorf("pods without owner in %s: %w", job.Namespace, err)
 	}
-	claims := sortClaims(job, selector, owned, orphans)
-	if len(claims.adopt) > 0 {
-		if err := c.mayAdopt(ctx, job); err != nil {
-			return nil, err
-		}
-	}
-	adopted, err := c.patchAll(ctx, claims.adopt, "adopt", func(pod *corev1.Pod) []byte {
-		return adoptionPatch(job, c.cfg.Owner, c.finalizer(), pod.UID)
-	})
-	if err != nil {
-		return nil, err
-	}
-	if _, err := c.patchAll(ctx, claims.release, "release", func(pod *corev1.Pod) []byte {
-		return releasePatch(job.UID, c.finalizer(), pod.UID)
-	}); err != nil {
-		return nil, err
-	}
-	for _, pod := range adopted {
-		claims.keep = append(claims.keep, c.asAdopted(job, pod))
-	}
-	return claims.keep, nil
+	return sortClaims(job, selector, owned, orphans), nil
 }
 
-// asAdopted is the pod as the patch has made it: the cache shows it so later.
-func (c *Controller) asAdopted(job *batchv1.Job, pod *corev1.Pod) *corev1.Pod {
-	pod = pod.DeepCopy()
-	pod.OwnerReferences = append(pod.OwnerReferences, *metav1.NewControllerRef(job, c.cfg.Owner))
-	pod.Finalizers = append(pod.Finalizers, c.finalizer()...)
-	return pod
+// claim adopts and releases what it must, and says whether it adopted anything.
+// Nothing is decided about a pod in the sync that adopts it: the cache does not
+// show it as the Job's before its event, which wakes the Job.
+func (c *Controller) claim(ctx context.Context, job *batchv1.Job, pods claims) (adopted bool, err error) {
+	_, releaseErr := c.patchAll(ctx, pods.release, "release", func(pod *corev1.Pod) []byte {
+		return releasePatch(job.UID, c.finalizer(), pod.UID)
+	})
+	if len(pods.adopt) == 0 {
+		return false, releaseErr
+	}
+	if err := c.mayAdopt(ctx, job); err != nil {
+		return false, errors.Join(err, releaseErr)
+	}
+	n, adoptErr := c.patchAll(ctx, pods.adopt, "adopt", func(pod *corev1.Pod) []byte {
+		return adoptionPatch(job, c.cfg.Owner, c.finalizer(), pod.UID)
+	})
+	return n > 0, errors.Join(adoptErr, releaseErr)
 }
+
+// errOtherJob: the cache shows a Job that is not there any more.
+var errOtherJob = errors.New("the cache is behind")
 
 // mayAdopt reads the Job where it is stored: a cache may show a Job that was
 // deleted since, and what it adopts would be deleted with it.
 func (c *Controller) mayAdopt(ctx context.Context, job *batchv1.Job) error {
 	fresh, err := c.jobs.FetchJob(ctx, job.Namespace, job.Name)
 	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("adoption by Job %s/%s: %w: %w", job.Namespace, job.Name, errOtherJob, err)
 	case err != nil:
 		return fmt.Errorf("adoption by Job %s/%s: %w", job.Namespace, job.Name, err)
 	case fresh.UID != job.UID:
-		return fmt.Errorf("adoption by Job %s/%s: it was recreated, UID %s is now %s", job.Namespace, job.Name, job.UID, fresh.UID)
+		return fmt.Errorf("adoption by Job %s/%s: %w: UID %s is now %s", job.Namespace, job.Name, errOtherJob, job.UID, fresh.UID)
 	case fresh.DeletionTimestamp != nil:
-		return fmt.Errorf("adoption by Job %s/%s: it is being deleted", job.Namespace, job.Name)
+		return fmt.Errorf("adoption by Job %s/%s: %w: it is being deleted", job.Namespace, job.Name, errOtherJob)
 	}
 	return nil
 }
 
-// patchAll patches the pods and returns those that took the patch. A pod that
-// is gone, or that found another controller meanwhile, is left out: the event
-// that says so comes by itself.
-func (c *Controller) patchAll(ctx context.Context, pods []*corev1.Pod, verb string, patch func(*corev1.Pod) []byte) ([]*corev1.Pod, error) {
-	gone := make([]bool, len(pods))
+// patchAll patches the pods, each whatever becomes of the others, and returns
+// how many took the patch. A pod that is gone, or that found another controller
+// meanwhile, is no error: the event that says so comes by itself.
+func (c *Controller) patchAll(ctx context.Context, pods []*corev1.Pod, verb string, patch func(*corev1.Pod) []byte) (int, error) {
+	var patched atomic.Int32
 	err := c.inParallel(ctx, len(pods), func(ctx context.Context, i int) error {
 		err := c.control.Patch(ctx, pods[i], patch(pods[i]))
-		if apierrors.IsNotFound(err) || apierrors.IsInvalid(err) {
-			gone[i] = true
+		switch {
+		case apierrors.IsNotFound(err) || apierrors.IsInvalid(err):
 			return nil
-		}
-		if err != nil {
+		case err != nil:
 			return fmt.Errorf("%s pod %s/%s: %w", verb, pods[i].Namespace, pods[i].Name, err)
 		}
+		patched.Add(1)
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	var patched []*corev1.Pod
-	for i, pod := range pods {
-		if !gone[i] {
-			patched = append(patched, pod)
-		}
-	}
-	return patched, nil
+	return int(patched.Load()), err
 }
 
 // patch is a strategic merge patch on a pod's metadata. Its UID is a

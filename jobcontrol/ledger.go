@@ -22,11 +22,14 @@ type ledger struct {
 	carried bool
 	full    bool // some pods had to stay for the next sync
 	release []Release
+	// completed are the indexes completed by what this status lists. The
+	// decision's own stay as they are.
+	completed Indexes
 }
 
 // newLedger writes the first status.
 func (p *tracked) newLedger(d Decision, r Result) *ledger {
-	l := &ledger{tracked: p, status: p.s.Job.Status, verdict: p.verdict, success: p.success}
+	l := &ledger{tracked: p, status: p.s.Job.Status, verdict: p.verdict, success: p.success, completed: p.completed}
 	deleted := l.countActions(d, r)
 	l.decide(int(deleted) == len(d.Delete))
 	l.startOrSuspend()
@@ -189,6 +192,13 @@ func (p *tracked) settle(d Decision, r Result) Outcome {
 	out := Outcome{Wake: p.wake, Retry: r.Err, Forget: r.Err == nil}
 	if l.changed(&first) {
 		out.Status, out.Events = l.status.DeepCopy(), l.events
+	}
+	switch {
+	case out.Wake.After > 0: // also of a Job that ends now, as upstream does
+	case IsFinished(&batchv1.Job{Status: l.status}):
+		out.Wake.Reason = "the Job has ended"
+	case l.verdict != nil:
+		out.Wake.Reason = "its pods have ended and are counted"
 	}
 	return out
 }

@@ -74,6 +74,14 @@ func (c *Controller) releaseOrphans(ctx context.Context, key, namespace, name st
 }
 
 func (c *Controller) releaseOrphansOf(ctx context.Context, namespace, name string, owner types.UID) error {
+	pods, err := c.podsOf(namespace, owner)
+	if err != nil {
+		return err
+	}
+	held := slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return !slices.Contains(pod.Finalizers, c.cfg.Names.finalizer()) })
+	if len(held) == 0 {
+		return nil
+	}
 	if owner != "" {
 		job, err := c.jobs.FetchJob(ctx, namespace, name)
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -83,14 +91,11 @@ func (c *Controller) releaseOrphansOf(ctx context.Context, namespace, name strin
 			return nil
 		}
 	}
-	pods, err := c.podsOf(namespace, owner)
-	if err != nil {
-		return err
-	}
-	return c.releaseAll(ctx, owner, pods)
+	return c.releaseAll(ctx, owner, held)
 }
 
-// podsOf returns the pods of an owner; of none, those that no Job may adopt.
+// podsOf returns the pods of an owner, in a slice of the caller's; of none, those
+// that no Job may adopt.
 func (c *Controller) podsOf(namespace string, owner types.UID) ([]*corev1.Pod, error) {
 	if owner != "" {
 		pods, err := c.pods.PodsOf(namespace, owner)

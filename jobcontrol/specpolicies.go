@@ -100,11 +100,12 @@ func checkSize(spec *batchv1.JobSpec) (errs field.ErrorList) {
 
 // checkHostname refuses an Indexed Job whose pods could not have their hostname.
 func checkHostname(job *batchv1.Job) field.ErrorList {
-	if valueOr(job.Spec.CompletionMode, "") != batchv1.IndexedCompletion {
+	completions := valueOr(job.Spec.Completions, 0)
+	if valueOr(job.Spec.CompletionMode, "") != batchv1.IndexedCompletion || completions <= 0 {
 		return nil
 	}
 	var digits [10]byte
-	highest := strconv.AppendInt(digits[:0], int64(max(0, valueOr(job.Spec.Completions, 0)-1)), 10)
+	highest := strconv.AppendInt(digits[:0], int64(completions-1), 10)
 	if len(job.Name)+len("-")+len(highest) <= maxHostnameLen {
 		return nil
 	}

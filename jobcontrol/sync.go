@@ -142,9 +142,17 @@ func (c *Controller) syncJob(ctx context.Context, key string, job *batchv1.Job) 
 		Backoff:    c.cfg.backoff(),
 		Judgement:  c.cfg.Judgement,
 	}
-	if snapshot.Pods, err = c.claim(ctx, job, spec.selector); err != nil {
+	pods, err := c.claims(job, spec.selector)
+	if err != nil {
 		return Next{}, err
 	}
+	adopted, claimErr := c.claim(ctx, job, pods)
+	if adopted || errors.Is(claimErr, errOtherJob) {
+		return Next{After: c.cfg.Patience}, claimErr // the event that shows it comes sooner
+	}
+	snapshot.Pods = pods.keep
+	// A pod that is to be adopted is one not to create, until that is settled.
+	snapshot.Satisfied = snapshot.Satisfied && !(claimErr != nil && len(pods.adopt) > 0)
 	snapshot.Now = c.cfg.Clock.Now()
 	snapshot.Failures = c.memory.failures(key, func() Failures { return PastFailures(job, snapshot.Pods, c.cfg.Names, snapshot.Now) })
 	decision, err := plan(snapshot, spec)
@@ -152,6 +160,9 @@ func (c *Controller) syncJob(ctx context.Context, key string, job *batchv1.Job) 
 		return Next{}, err
 	}
 	next, err := c.carryOut(ctx, key, job, decision)
+	if claimErr != nil { // one pod that cannot be patched does not hold up the others
+		next.Forget, err = false, errors.Join(err, claimErr)
+	}
 	if !snapshot.Satisfied && (next.After == 0 || next.After > c.cfg.Patience) {
 		next.After = c.cfg.Patience // an event that never comes is not waited for any longer
 	}
