@@ -13,7 +13,9 @@ type Accounting int
 const (
 	// Tracked counts each pod once: a finalizer holds it until it is counted, so
 	// that no crash, late event or deletion counts a pod twice or never. It is
-	// batch/v1 today, and the zero value.
+	// batch/v1 today, and the zero value. A live pod of the Job without the
+	// finalizer, as Recount leaves them or a hand makes them, is deleted and
+	// replaced: nobody would count it.
 	Tracked Accounting = iota
 	// Recount is the original algorithm: succeeded and failed are counted anew
 	// from the pods that exist at each sync, and the queue's retries of the key

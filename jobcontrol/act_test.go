@@ -2,12 +2,14 @@ package jobcontrol_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/jobwright/jobwright/fake"
 	"github.com/jobwright/jobwright/jobcontrol"
@@ -186,5 +188,35 @@ func TestMetricsCountEachCallOnce(t *testing.T) {
 	}
 	if synced == 0 {
 		t.Error("no sync was measured")
+	}
+}
+
+// TestE5AnswersThatAreLost: nothing is created again while a pod may exist.
+func TestE5AnswersThatAreLost(t *testing.T) {
+	for name, lost := range map[string]error{
+		"the API server's own store timed out": apierrors.NewServerTimeout(schema.GroupResource{Resource: "pods"}, "create", 2),
+		"its store says so in words":           apierrors.NewInternalError(errors.New("etcdserver: request timed out")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, epoch, unbatched)
+			h.control.OnCall = func(call fake.Call) error {
+				h.control.OnCall = nil
+				if _, err := h.cluster.Create(t.Context(), call.Pod); err != nil {
+					return err
+				}
+				return lost
+			}
+			if _, err := h.cluster.CreateJob(t.Context(), parallel(1, 1, 6)); err != nil {
+				t.Fatal(err)
+			}
+			for range 10 {
+				h.view.DeliverIf(fake.ForJob)
+				h.work()
+				h.clock.Advance(time.Second)
+			}
+			if n := len(h.pods()); n != 1 {
+				t.Errorf("%d pods with parallelism 1", n)
+			}
+		})
 	}
 }

@@ -3,7 +3,9 @@ package jobcontrol_test
 import (
 	"strings"
 	"testing"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobwright/jobwright/fake"
@@ -86,4 +88,51 @@ func TestAdoption(t *testing.T) {
 			t.Errorf("pods %d and %d, deletions %v; want 1, 0 and none", len(h.podsOf(a)), len(h.podsOf(b)), h.control.Calls(fake.Delete))
 		}
 	})
+}
+
+// TestS1AnAdoptedPodIsCountedOnce: it has ended, and the cache shows its
+// adoption late.
+func TestS1AnAdoptedPodIsCountedOnce(t *testing.T) {
+	h := newHarness(t, epoch, unbatched)
+	job := selecting()
+	job.Spec.Parallelism, job.Spec.Completions = new(int32(0)), new(int32(5))
+	h.submit(job)
+	stray := h.orphan("stray")
+	h.end(corev1.PodSucceeded, stray)
+	h.view.Deliver()
+	for range 3 {
+		h.work()
+		h.view.DeliverIf(fake.ForJob)
+		h.queue.Add(jobKey)
+	}
+	h.settle()
+	h.wantStatus(0, 1, 0, "")
+}
+
+// TestL11APodThatCannotBeReleasedHoldsUpNobody: the other pods are counted.
+func TestL11APodThatCannotBeReleasedHoldsUpNobody(t *testing.T) {
+	h := newHarness(t, epoch, unbatched)
+	job := selecting()
+	job.Spec.Parallelism, job.Spec.Completions = new(int32(3)), new(int32(3))
+	h.submit(job)
+	pods := h.pods()
+	h.end(corev1.PodSucceeded, pods[0])
+	pods[1].Labels = nil
+	if _, err := h.cluster.UpdatePod(t.Context(), pods[1]); err != nil {
+		t.Fatal(err)
+	}
+	h.control.OnCall = func(call fake.Call) error {
+		if call.Verb == fake.Patch && call.Pod.UID == pods[1].UID {
+			return forbidden
+		}
+		return nil
+	}
+	h.settle()
+	h.advance(time.Minute)
+	if got := h.job().Status.Succeeded; got != 1 {
+		t.Errorf("succeeded is %d, want 1", got)
+	}
+	if !h.sawErr(forbidden) {
+		t.Error("nobody says that the pod cannot be released")
+	}
 }

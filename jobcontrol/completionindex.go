@@ -36,7 +36,7 @@ func (x indexer) of(pod *corev1.Pod) int {
 }
 
 // contradicts says whether a hostname is that of another index of the Job. One
-// that the template sets by hand says nothing.
+// of another form, which only an adopted pod can have, says nothing.
 func (x indexer) contradicts(hostname, index string) bool {
 	if at := len(x.jobName) + 1; len(hostname) == at+len(index) && hostname[at:] == index {
 		return false // the usual case, without a look at the rest

@@ -40,15 +40,17 @@ type Config struct {
 	Events EventSink
 	// Metrics takes measurements; nil: there are none.
 	Metrics *Metrics
-	// MaxInFlight bounds the calls that one sync has under way at once; 0: 64.
+	// MaxInFlight bounds the calls that one sync has under way at once, so that
+	// as many workers as run have as many times that; 0: 64.
 	MaxInFlight int
 	// BatchPeriod is the least time between two syncs of a Job that pods or
 	// status writes ask for: the first after quiet comes at once, a burst waits
 	// for its end. 0: 1 s; negative: there is no waiting.
 	BatchPeriod time.Duration
-	// Backoff is how long the sync that replaces a failed pod waits after the
-	// queue has retried the Job once; it doubles with each further retry, up to
-	// MaxBackoff. 0: 10 s and 10 min.
+	// Backoff is how long the replacement of a failed pod waits after the first
+	// failure since the last success; it doubles with each further one, up to
+	// MaxBackoff. 0: 10 s and 10 min. In Recount it is the queue's retries of the
+	// Job that count.
 	Backoff, MaxBackoff time.Duration
 	// Patience is after how long a creation, a deletion or a status write that
 	// no event has shown is no longer waited for; 0: 5 min.
@@ -85,8 +87,8 @@ func New(jobs JobStore, pods PodStore, control PodControl, queue Queue, cfg Conf
 	if jobs == nil || pods == nil || control == nil || queue == nil {
 		return nil, errors.New("jobcontrol: New needs a JobStore, a PodStore, a PodControl and a Queue")
 	}
-	if err := cfg.Accounting.check(); err != nil {
-		return nil, fmt.Errorf("jobcontrol: %w", err)
+	if err := cfg.check(); err != nil {
+		return nil, fmt.Errorf("jobcontrol: Config: %w", err)
 	}
 	cfg = cfg.withDefaults()
 	return &Controller{
@@ -100,6 +102,23 @@ func New(jobs JobStore, pods PodStore, control PodControl, queue Queue, cfg Conf
 }
 
 func (cfg Config) backoff() Backoff { return Backoff{cfg.Backoff, cfg.MaxBackoff} }
+
+// check refuses what could only fail later, at every pod or every Job.
+func (cfg Config) check() error {
+	errs := []error{cfg.Accounting.check(), cfg.Names.check()}
+	if cfg.MaxInFlight < 0 {
+		errs = append(errs, fmt.Errorf("MaxInFlight is negative, %d", cfg.MaxInFlight))
+	}
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{{"Backoff", cfg.Backoff}, {"MaxBackoff", cfg.MaxBackoff}, {"Patience", cfg.Patience}} {
+		if d.value < 0 {
+			errs = append(errs, fmt.Errorf("%s is negative, %v", d.name, d.value))
+		}
+	}
+	return errors.Join(errs...)
+}
 
 func (cfg Config) withDefaults() Config {
 	cfg.Name = orDefault(cfg.Name, batchv1.JobControllerName)

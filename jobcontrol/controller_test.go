@@ -194,3 +194,20 @@ func TestNewNeedsItsParts(t *testing.T) {
 		t.Errorf("New with an unknown mode returns %v", err)
 	}
 }
+
+func TestNewNamesWhatIsWrongInItsConfig(t *testing.T) {
+	h := newHarness(t, epoch, unbatched)
+	for name, cfg := range map[string]jobcontrol.Config{
+		"Patience":          {Patience: -1},
+		"Backoff":           {Backoff: -1},
+		"MaxBackoff":        {MaxBackoff: -1},
+		"MaxInFlight":       {MaxInFlight: -1},
+		"Names.LabelPrefix": {Names: jobcontrol.Names{LabelPrefix: "example.com"}},
+		"Names.Finalizer":   {Names: jobcontrol.Names{Finalizer: "held"}},
+		"no blanks/":        {Names: jobcontrol.Names{LabelPrefix: "no blanks/"}},
+	} {
+		if _, err := jobcontrol.New(h.view, h.view, h.control, h.queue, cfg); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

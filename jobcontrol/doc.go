@@ -16,8 +16,8 @@
 //     active, a refused deletion still is, one whose answer was lost may be.
 //   - A pod is counted once: it is listed before its finalizer goes, and counted
 //     after. A crash between any two calls loses nothing and counts nothing twice.
-//   - A terminal condition is written last, and events and metrics come after
-//     the write that makes them true.
+//   - A terminal condition is written last, and what tells of it, event and
+//     metric, comes after the write that makes it true.
 //   - A spec that cannot be honoured is an error that names the field, and
 //     nothing is touched ([ErrInvalid]).
 //

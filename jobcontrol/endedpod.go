@@ -32,7 +32,7 @@ func (p *tracked) endedPod(pod *corev1.Pod) endedPod {
 	// The first recorded outcome stays, whatever the phase says later.
 	if failed, listed := p.uncounted[pod.UID]; listed {
 		e.listed, e.failed = true, failed
-	} else if e.failed && p.succeededBefore(pod, e.index) {
+	} else if e.failed && p.succeededBefore(e.index) {
 		e.failed = false
 	} else if e.failed && !p.hasFailed(pod) {
 		e.failed, e.ignored = false, true
@@ -73,13 +73,19 @@ func (p *tracked) judgePod(e *endedPod) {
 // succeededBefore says whether a pod that has failed is the one by which its
 // index was completed. In an Indexed Job the status lists indexes and no UIDs:
 // it is, unless there is another pod to have done it.
-func (p *tracked) succeededBefore(pod *corev1.Pod, index int) bool {
+func (p *tracked) succeededBefore(index int) bool {
 	if index == noIndex || !p.completedBefore.Has(index) {
 		return false
 	}
-	return !slices.ContainsFunc(p.s.Pods, func(other *corev1.Pod) bool {
-		return other.UID != pod.UID && other.Status.Phase == corev1.PodSucceeded && p.index(other) == index
-	})
+	if p.shownSucceeded == nil {
+		p.shownSucceeded = make(map[int]bool)
+		for _, other := range p.s.Pods {
+			if other.Status.Phase == corev1.PodSucceeded {
+				p.shownSucceeded[p.index(other)] = true
+			}
+		}
+	}
+	return !p.shownSucceeded[index]
 }
 
 // isOfJob says whether the pod is one that the Job counts: in an Indexed Job

@@ -11,7 +11,7 @@ import (
 )
 
 // PodControl changes pods. A Controller calls it from several goroutines at
-// once, never more than Config.MaxInFlight. Errors keep the type the API
+// once, each sync from no more than Config.MaxInFlight. Errors keep the type the API
 // gave them: a Controller tells a refusal from a lost answer by it.
 type PodControl interface {
 	// Create stores the pod and returns it as stored. The argument stays the

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/jobwright/jobwright/jobcontrol"
@@ -52,5 +53,18 @@ func TestAMillionCompletionsCostWhatTheirRangesCost(t *testing.T) {
 	}
 	if few, many := bytes(20), bytes(1000000); many > few+few/10 {
 		t.Errorf("%d bytes among a million indexes, %d among twenty", many, few)
+	}
+}
+
+// TestInterimLeavesTheDecisionAsItIs: it may be asked for any result, in any
+// order.
+func TestInterimLeavesTheDecisionAsItIs(t *testing.T) {
+	s := benchmarkMode{"indexed", jobcontrol.Tracked, true}.running(603, 3)
+	s.Job.Spec.ActiveDeadlineSeconds = new(int64(1))
+	want := mustPlan(t, s).Interim(jobcontrol.Result{})
+	d := mustPlan(t, s)
+	d.Interim(jobcontrol.AllDone(d))
+	if diff := cmp.Diff(want.Status, d.Interim(jobcontrol.Result{}).Status); diff != "" {
+		t.Errorf("status once another result was asked for (-want +got):\n%s", diff)
 	}
 }

@@ -1,9 +1,11 @@
 package jobcontrol
 
 import (
+	"fmt"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Names are the names that the library puts on pods. The zero value has those
@@ -18,6 +20,22 @@ type Names struct {
 }
 
 const batchPrefix = "batch.kubernetes.io/"
+
+// check refuses names that the API would refuse on every pod.
+func (n Names) check() error {
+	if n.LabelPrefix != "" && !strings.HasSuffix(n.LabelPrefix, "/") {
+		return fmt.Errorf("Names.LabelPrefix %q does not end in a slash", n.LabelPrefix)
+	}
+	if n.Finalizer != "" && !strings.Contains(n.Finalizer, "/") {
+		return fmt.Errorf("Names.Finalizer %q has no domain", n.Finalizer)
+	}
+	for _, name := range []string{n.finalizer(), n.completionIndex()} {
+		if msgs := validation.IsQualifiedName(name); len(msgs) > 0 {
+			return fmt.Errorf("Names: %q: %s", name, strings.Join(msgs, "; "))
+		}
+	}
+	return nil
+}
 
 func (n Names) finalizer() string {
 	if n.Finalizer == "" {

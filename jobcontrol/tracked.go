@@ -19,6 +19,8 @@ type tracked struct {
 	indexer   indexer
 	uncounted uncounted
 	seen      observation
+	// shownSucceeded holds the indexes of pods in phase Succeeded, once asked for.
+	shownSucceeded map[int]bool
 
 	// completedBefore and failedBefore are what the status says; completed and
 	// failedIndexes hold what the pods add to it.
