@@ -21,8 +21,15 @@ func Condition(status *batchv1.JobStatus, kind batchv1.JobConditionType) *batchv
 
 // HasCondition says whether the condition of this type is True.
 func HasCondition(status *batchv1.JobStatus, kind batchv1.JobConditionType) bool {
-	c := Condition(status, kind)
-	return c != nil && c.Status == corev1.ConditionTrue
+	return trueCondition(status, kind) != nil
+}
+
+// trueCondition returns the condition of this type if it is True, else nil.
+func trueCondition(status *batchv1.JobStatus, kind batchv1.JobConditionType) *batchv1.JobCondition {
+	if c := Condition(status, kind); c != nil && c.Status == corev1.ConditionTrue {
+		return c
+	}
+	return nil
 }
 
 // IsFinished says whether the Job has ended: it is Complete or Failed, and

@@ -42,7 +42,7 @@ func (p *tracked) newLedger(d Decision, r Result) *ledger {
 // countActions moves active, ready and terminating by what was done.
 func (l *ledger) countActions(d Decision, r Result) (deleted int32) {
 	ready := l.seen.ready
-	for i, call := range r.Deleted {
+	for i, call := range r.Deleted[:min(len(r.Deleted), len(d.Delete))] {
 		if call != Done {
 			continue
 		}
@@ -140,7 +140,7 @@ func equal[T comparable](a, b *T) bool {
 // the terminal condition comes when nothing is left.
 func (l *ledger) countReleased(r Result) {
 	gone := make(map[types.UID]bool)
-	for i, call := range r.Released {
+	for i, call := range r.Released[:min(len(r.Released), len(l.release))] {
 		if call == Done {
 			gone[l.release[i].Pod.UID] = true
 		}

@@ -60,7 +60,9 @@ func (p *tracked) create(d *Decision, n int, active *indexBits) {
 	var soonest time.Duration
 	for _, index := range p.pending(n, active) {
 		if delay := p.indexDelay(index); delay > 0 {
-			soonest = cmp.Or(min(soonest, delay), delay)
+			if soonest == 0 || delay < soonest {
+				soonest = delay
+			}
 			continue
 		}
 		slot := Slot{Reason: reason, Tracked: true, Index: index}

@@ -76,16 +76,14 @@ func (m *memory) wrote(key string, job *batchv1.Job, now time.Time) {
 }
 
 // failures returns what is remembered of the failures of the Job that the key
-// stands for. The first time after a start that is what its pods tell.
-func (m *memory) failures(key string, fromPods func() Failures) Failures {
+// stands for; false: nothing yet, as after a start.
+func (m *memory) failures(key string) (Failures, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := m.records[key]
-	if r.failures == nil {
-		r.failures = new(fromPods())
-		m.records[key] = r
+	if f := m.records[key].failures; f != nil {
+		return *f, true
 	}
-	return *r.failures
+	return Failures{}, false
 }
 
 // remember keeps the failures for the next sync of the key.

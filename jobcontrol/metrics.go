@@ -43,7 +43,7 @@ func report(f func(Call, int), calls []Call) {
 		return
 	}
 	for _, result := range []Call{Skipped, Done, Refused, Unknown} {
-		if n := count(calls, result, result); n > 0 {
+		if n := count(calls, result); n > 0 {
 			f(result, int(n))
 		}
 	}

@@ -141,11 +141,10 @@ func (c *Controller) afterEnd(ctx context.Context, job *batchv1.Job) error {
 	if err != nil {
 		return fmt.Errorf("pods of Job %s/%s: %w", job.Namespace, job.Name, err)
 	}
-	errs := []error{c.releaseAll(ctx, job.UID, pods)}
-	for _, pod := range pods {
-		if isActive(pod) {
-			errs = append(errs, c.control.Delete(ctx, pod))
-		}
-	}
-	return errors.Join(errs...)
+	releaseErr := c.releaseAll(ctx, job.UID, pods)
+	alive := slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return !isActive(pod) })
+	deleteErr := c.inParallel(ctx, len(alive), func(ctx context.Context, i int) error {
+		return c.control.Delete(ctx, alive[i])
+	})
+	return errors.Join(releaseErr, deleteErr)
 }

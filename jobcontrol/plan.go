@@ -14,7 +14,7 @@ type Snapshot struct {
 	// Job is the Job with the status that was last read. Its spec need not
 	// have been defaulted.
 	Job *batchv1.Job
-	// Pods are the pods that the Job controls, each once, in any order.
+	// Pods are the pods that the Job controls, each once and none nil, in any order.
 	Pods []*corev1.Pod
 	// Now is the time of the decision.
 	Now time.Time
@@ -70,7 +70,7 @@ type Deletion struct {
 type Slot struct {
 	// Tracked says that the pod holds the finalizer.
 	Tracked bool
-	// Index is the completion index, in an Indexed Job.
+	// Index is the completion index. It means nothing in a Job that is not Indexed.
 	Index int
 	// PerIndex says that the Job has a limit for each index. The pod then carries
 	// how often its index has failed before: Failures that count towards the

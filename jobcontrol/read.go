@@ -14,7 +14,7 @@ import (
 // goes on.
 func End(job *batchv1.Job) *batchv1.JobCondition {
 	for _, kind := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
-		if c := Condition(&job.Status, kind); c != nil && c.Status == corev1.ConditionTrue {
+		if c := trueCondition(&job.Status, kind); c != nil {
 			return c
 		}
 	}

@@ -63,7 +63,7 @@ func planRecount(s Snapshot, spec jobSpec) Decision {
 
 // judge decides whether the Job fails.
 func (p *recount) judge(retries int) *cause {
-	if c := Condition(&p.job.Status, batchv1.JobFailureTarget); c != nil && c.Status == corev1.ConditionTrue {
+	if c := trueCondition(&p.job.Status, batchv1.JobFailureTarget); c != nil {
 		return &cause{c.Reason, c.Message} // it was decided, but not every pod could be deleted
 	}
 	limit := int64(p.spec.backoffLimit)
@@ -125,7 +125,7 @@ func isActive(pod *corev1.Pod) bool {
 func (p *recount) interim(Decision, Result) Interim { return Interim{} }
 
 func (p *recount) settle(d Decision, r Result) Outcome {
-	deleted := count(r.Deleted, Done, Done)
+	deleted := count(r.Deleted, Done)
 	active := p.active - deleted + count(r.Created, Done, Unknown)
 	failed := p.failed
 	if p.verdict != nil {

@@ -2,6 +2,7 @@ package jobcontrol
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -42,7 +43,8 @@ func (c Call) String() string {
 // that no call was made.
 type Result struct {
 	// Deleted and Created hold what became of each entry of Decision.Delete
-	// and Decision.Create, by its position. Entries left out were Skipped.
+	// and Decision.Create, by its position. Entries left out were Skipped, those
+	// too many are ignored.
 	Deleted, Created []Call
 	// Released holds what became of each entry of Interim.Release. It is empty
 	// when Interim is asked.
@@ -146,11 +148,11 @@ func (d Decision) Settle(r Result) Outcome {
 	return d.accounts.settle(d, r)
 }
 
-// count counts the calls with one of two results.
-func count(calls []Call, either, or Call) int32 {
+// count counts the calls with one of these results.
+func count(calls []Call, results ...Call) int32 {
 	var n int32
 	for _, c := range calls {
-		if c == either || c == or {
+		if slices.Contains(results, c) {
 			n++
 		}
 	}

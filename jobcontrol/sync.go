@@ -111,7 +111,6 @@ func (c *Controller) forgetJob(uid types.UID) {
 // syncFinished sees to what a Job that has ended leaves behind, and in the end
 // to the Job itself.
 func (c *Controller) syncFinished(ctx context.Context, job *batchv1.Job) (Next, error) {
-	c.expectations.Forget(job.UID)
 	if err := c.afterEnd(ctx, job); err != nil {
 		return Next{}, err
 	}
@@ -154,7 +153,11 @@ func (c *Controller) syncJob(ctx context.Context, key string, job *batchv1.Job) 
 	// A pod that is to be adopted is one not to create, until that is settled.
 	snapshot.Satisfied = snapshot.Satisfied && !(claimErr != nil && len(pods.adopt) > 0)
 	snapshot.Now = c.cfg.Clock.Now()
-	snapshot.Failures = c.memory.failures(key, func() Failures { return PastFailures(job, snapshot.Pods, c.cfg.Names, snapshot.Now) })
+	failures, known := c.memory.failures(key)
+	if !known {
+		failures = PastFailures(job, snapshot.Pods, c.cfg.Names, snapshot.Now)
+	}
+	snapshot.Failures = failures
 	decision, err := plan(snapshot, spec)
 	if err != nil {
 		return Next{}, err

@@ -155,11 +155,11 @@ func (p *tracked) lastSuccess(matters bool) *time.Time {
 // stays. A failure is looked for before a success.
 func (p *tracked) judge() {
 	status := &p.s.Job.Status
-	if c := Condition(status, batchv1.JobSuccessCriteriaMet); c != nil && c.Status == corev1.ConditionTrue {
+	if c := trueCondition(status, batchv1.JobSuccessCriteriaMet); c != nil {
 		p.verdict, p.success = &cause{c.Reason, c.Message}, true
 		return
 	}
-	if c := Condition(status, batchv1.JobFailureTarget); c != nil && c.Status == corev1.ConditionTrue {
+	if c := trueCondition(status, batchv1.JobFailureTarget); c != nil {
 		p.verdict = &cause{c.Reason, c.Message}
 		return
 	}
