@@ -42,6 +42,9 @@ type Failures struct {
 	// Ahead is when pods were first seen to have ended whose own times lie
 	// ahead of this clock: a node's clock is no reason to wait longer.
 	Ahead map[types.UID]time.Time
+	// Ignored are the pods counted here whose failure counts nowhere else, so
+	// that no list in the status tells that they were seen.
+	Ignored map[types.UID]struct{}
 }
 
 // after returns what is to be remembered when these pods have failed too, and

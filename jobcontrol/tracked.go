@@ -6,6 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobwright/jobwright/podsort"
 )
@@ -101,12 +102,21 @@ func (p *tracked) count(succeeded *indexBits) {
 	p.succeeded = status.Succeeded + p.seen.newSucceeded
 	p.failed = status.Failed
 	var delaying []*corev1.Pod
+	var ignored map[types.UID]struct{}
 	for _, pod := range p.seen.failed {
 		if !pod.isOfJob(p.spec.indexed) {
 			continue
 		}
 		if pod.counted {
 			p.failed++
+		} else {
+			if ignored == nil {
+				ignored = make(map[types.UID]struct{})
+			}
+			ignored[pod.UID] = struct{}{}
+			if _, before := p.s.Failures.Ignored[pod.UID]; before {
+				continue
+			}
 		}
 		if delays := p.s.Judgement.Delays; delays == nil || delays(p.s.Job, pod.Pod) {
 			delaying = append(delaying, pod.Pod)
@@ -123,6 +133,7 @@ func (p *tracked) count(succeeded *indexBits) {
 	if p.seen.newSucceeded > 0 || len(delaying) > 0 {
 		p.failures = p.failures.after(p.lastSuccess(len(delaying) > 0), delaying, p.s.Now)
 	}
+	p.failures.Ignored = ignored
 	if p.spec.indexed {
 		p.completed = p.completedBefore.Union(succeeded.indexes())
 		p.succeeded = int32(p.completed.Len())

@@ -46,7 +46,7 @@ func (c *Controller) expire(ctx context.Context, job *batchv1.Job) (time.Duratio
 		return 0, fmt.Errorf("expiry of Job %s/%s: %w", job.Namespace, job.Name, err)
 	}
 	at, expires = ExpiresAt(fresh)
-	if fresh.UID != job.UID || !expires {
+	if fresh.UID != job.UID || fresh.DeletionTimestamp != nil || !expires {
 		return 0, nil
 	}
 	if left := at.Sub(c.cfg.Clock.Now()); left > 0 {
