@@ -42,7 +42,7 @@ func ticks(length time.Duration) []time.Duration {
 // are zero: 0.5s, 1m30s, 2h.
 func tickLabel(t time.Duration) string {
 	if t < time.Minute {
-		return strconv.FormatFloat(t.Seconds(), 'f', -1, 64) + "s"
+		return strconv.FormatFloat(float64(t)/float64(time.Second), 'f', -1, 64) + "s"
 	}
 	label := t.Round(time.Second).String()
 	if t%time.Minute == 0 {

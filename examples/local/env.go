@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"maps"
 	"os"
 	"slices"
@@ -39,10 +40,10 @@ func volumeVariable(volume string) string {
 }
 
 // environ returns the whole environment of a container's process: the
-// machine's part, the pod's name as HOSTNAME, and vars, of which each wins over
-// those before it.
+// machine's part, the pod's hostname as HOSTNAME, and vars, of which each wins
+// over those before it.
 func environ(pod *corev1.Pod, vars map[string]string) []string {
-	env := map[string]string{"HOSTNAME": pod.Name}
+	env := map[string]string{"HOSTNAME": cmp.Or(pod.Spec.Hostname, pod.Name)}
 	for _, name := range hostVariables {
 		if value, ok := os.LookupEnv(name); ok {
 			env[name] = value

@@ -99,4 +99,9 @@ func TestEnviron(t *testing.T) {
 	if diff := cmp.Diff(want, environ(pod, map[string]string{"A": "1", "HOME": "/srv"})); diff != "" {
 		t.Errorf("environ (-want +got):\n%s", diff)
 	}
+	pod.Spec.Hostname = "p-of-index-1"
+	want[2] = "HOSTNAME=p-of-index-1"
+	if diff := cmp.Diff(want, environ(pod, map[string]string{"A": "1", "HOME": "/srv"})); diff != "" {
+		t.Errorf("environ of a pod with a hostname (-want +got):\n%s", diff)
+	}
 }

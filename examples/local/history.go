@@ -1,52 +1,80 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"strings"
+	"slices"
+	"strconv"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobwright/jobwright/jobcontrol"
 )
 
 // history is what happened in a run, with the times at which it was seen: those
 // in the objects have whole seconds, too coarse for a picture. The zero time
 // means not yet.
 type history struct {
-	job        string // namespace/name
+	job        *batchv1.Job // as it was submitted
 	start, end time.Time
 	pods       []*podHistory // in the order of their creation
 	marks      []mark        // in the order of their time
 
-	byUID map[types.UID]*podHistory
+	failedIndexes jobcontrol.Indexes // those that have failed for good
+	suspended     bool
+	byUID         map[types.UID]*podHistory
+	attempts      map[int]int // the number of pods, by index
 }
+
+// name is the Job's, with its namespace.
+func (h *history) name() string { return h.job.Namespace + "/" + h.job.Name }
 
 // podHistory is when a pod entered which phase.
 type podHistory struct {
 	name                    string
+	index                   int // completion index, of meaning if there is an attempt
+	attempt                 int // of how many pods of its index it is the last; 0: it has no index
 	created, running, ended time.Time
 	phase                   corev1.PodPhase
-	end                     string      // how it ended, for a person
+	stopped                 bool   // its end was asked for: it is no failure of its own
+	end                     string // how it ended, for a person
+	action                  batchv1.PodFailurePolicyAction
 	restarts                []time.Time // of any of its containers
 }
 
-// mark is a condition of the Job that became true.
+// mark is a condition of the Job that became true, or the resumption of one
+// that was suspended.
 type mark struct {
 	at              time.Time
 	kind            batchv1.JobConditionType
 	reason, message string
 }
 
+// resumed is the kind of a mark where the condition Suspended has become false.
+const resumed batchv1.JobConditionType = "Resumed"
+
 // counts are the pods of a run by where they are.
-type counts struct{ active, succeeded, failed int }
+type counts struct{ active, succeeded, failed, stopped int }
+
+func (n counts) String() string {
+	s := fmt.Sprintf("%d succeeded, %d failed", n.succeeded, n.failed)
+	if n.stopped > 0 {
+		s += fmt.Sprintf(", %d stopped", n.stopped)
+	}
+	return s
+}
 
 func (h *history) counts() (n counts) {
 	for _, p := range h.pods {
-		switch p.phase {
-		case corev1.PodSucceeded:
+		switch {
+		case p.stopped:
+			n.stopped++
+		case p.phase == corev1.PodSucceeded:
 			n.succeeded++
-		case corev1.PodFailed:
+		case p.phase == corev1.PodFailed:
 			n.failed++
 		default:
 			n.active++
@@ -67,12 +95,7 @@ type change struct {
 func (h *history) observePod(now time.Time, pod *corev1.Pod, gone bool) change {
 	p := h.byUID[pod.UID]
 	if p == nil {
-		p = &podHistory{name: pod.Name, created: now}
-		if h.byUID == nil {
-			h.byUID = make(map[types.UID]*podHistory)
-		}
-		h.byUID[pod.UID] = p
-		h.pods = append(h.pods, p)
+		p = h.add(now, pod)
 	}
 	if !p.ended.IsZero() {
 		return change{pod: p}
@@ -89,100 +112,98 @@ func (h *history) observePod(now time.Time, pod *corev1.Pod, gone bool) change {
 	switch {
 	case p.phase == corev1.PodSucceeded, p.phase == corev1.PodFailed:
 		p.ended, p.end, found.ended = now, describeEnd(pod), true
+		p.stopped = pod.DeletionTimestamp != nil || pod.Status.Reason == reasonNodeStops
+		if p.phase == corev1.PodFailed && !p.stopped {
+			p.action = policyAction(h.job, pod)
+		}
 	case gone:
 		p.phase, p.ended, p.end, found.ended = corev1.PodFailed, now, "removed", true
+		p.stopped = true
 	}
 	return found
 }
 
-// observeJob returns the conditions of the Job that are new and true.
-func (h *history) observeJob(now time.Time, job *batchv1.Job) []mark {
+func (h *history) add(now time.Time, pod *corev1.Pod) *podHistory {
+	if h.byUID == nil {
+		h.byUID, h.attempts = make(map[types.UID]*podHistory), make(map[int]int)
+	}
+	p := &podHistory{name: pod.Name, created: now}
+	if index, err := strconv.Atoi(pod.Annotations[batchv1.JobCompletionIndexAnnotation]); err == nil {
+		h.attempts[index]++
+		p.index, p.attempt = index, h.attempts[index]
+	}
+	h.byUID[pod.UID] = p
+	h.pods = append(h.pods, p)
+	return p
+}
+
+// observeJob returns the conditions of the Job that are new and true, or that
+// it was resumed, and the indexes that have newly failed for good.
+func (h *history) observeJob(now time.Time, job *batchv1.Job) (marks []mark, failed jobcontrol.Indexes) {
 	known := len(h.marks)
 	for _, c := range job.Status.Conditions {
-		if c.Status == corev1.ConditionTrue && !h.marked(c.Type) {
-			h.marks = append(h.marks, mark{at: now, kind: c.Type, reason: c.Reason, message: c.Message})
+		m := mark{at: now, kind: c.Type, reason: c.Reason, message: c.Message}
+		holds := c.Status == corev1.ConditionTrue
+		switch {
+		case c.Type == batchv1.JobSuspended && holds == h.suspended:
+			continue
+		case c.Type == batchv1.JobSuspended:
+			h.suspended = holds
+			if !holds {
+				m.kind = resumed
+			}
+		case !holds || h.marked(c.Type):
+			continue
+		}
+		h.marks = append(h.marks, m)
+	}
+	if text := job.Status.FailedIndexes; text != nil {
+		if indexes, err := jobcontrol.ParseIndexes(*text); err == nil { // as our own controller wrote it
+			failed = indexes.Without(h.failedIndexes)
+			h.failedIndexes = indexes
 		}
 	}
-	return h.marks[known:]
+	return h.marks[known:], failed
 }
 
 func (h *history) marked(kind batchv1.JobConditionType) bool {
-	for _, m := range h.marks {
-		if m.kind == kind {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.marks, func(m mark) bool { return m.kind == kind })
 }
 
-func restartCount(pod *corev1.Pod) (n int32) {
-	for _, s := range containerStatuses(pod) {
-		n += s.RestartCount
-	}
-	return n
-}
-
-// hasStarted says whether a container, not counting init containers, ran.
-func hasStarted(pod *corev1.Pod) bool {
-	for _, s := range pod.Status.ContainerStatuses {
-		if s.State.Waiting == nil || s.LastTerminationState.Terminated != nil {
-			return true
-		}
-	}
-	return false
-}
-
-func containerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
-	all := make([]corev1.ContainerStatus, 0, len(pod.Status.InitContainerStatuses)+len(pod.Status.ContainerStatuses))
-	return append(append(all, pod.Status.InitContainerStatuses...), pod.Status.ContainerStatuses...)
-}
-
-// describeEnd is how the containers of a pod ended: "exit code 1", or with
-// several "main exit code 143 (signal 15)" for each; once one of them failed,
-// those that did not are left out.
-func describeEnd(pod *corev1.Pod) string {
-	statuses := containerStatuses(pod)
-	var ends []string
-	if pod.Status.Reason != "" {
-		ends = append(ends, pod.Status.Reason)
-	}
-	for i := range statuses {
-		if t := statuses[i].State.Terminated; pod.Status.Phase == corev1.PodFailed && t != nil && t.ExitCode == 0 {
-			continue
-		}
-		end := describeContainer(&statuses[i])
-		if len(statuses) > 1 {
-			end = statuses[i].Name + " " + end
-		}
-		ends = append(ends, end)
-	}
-	return strings.Join(ends, ", ")
-}
-
-// describeRestart is how those containers of a pod ended that were restarted.
-func describeRestart(pod *corev1.Pod) string {
-	var ends []string
-	for _, s := range containerStatuses(pod) {
-		if s.RestartCount > 0 {
-			ends = append(ends, fmt.Sprintf("%s %s, restart %d", s.Name, describeContainer(&s), s.RestartCount))
-		}
-	}
-	return strings.Join(ends, "; ")
-}
-
-// describeContainer is how a container ended, or how it last did.
-func describeContainer(s *corev1.ContainerStatus) string {
-	t := s.State.Terminated
-	if t == nil {
-		t = s.LastTerminationState.Terminated
-	}
+// outcome is how the pod ended, with what its failure came to by the policies.
+func (h *history) outcome(p *podHistory) string {
 	switch {
-	case t == nil:
-		return "not started"
-	case t.Signal != 0:
-		return fmt.Sprintf("exit code %d (signal %d)", t.ExitCode, t.Signal)
-	case t.Message != "":
-		return fmt.Sprintf("exit code %d (%s)", t.ExitCode, t.Message)
+	case p.action != "":
+		return fmt.Sprintf("%s: %s", p.end, p.action)
+	case p.phase == corev1.PodFailed && p.attempt > 0 && p.attempt == h.attempts[p.index] && h.failedIndexes.Has(p.index):
+		return p.end + ": index failed"
 	}
-	return fmt.Sprintf("exit code %d", t.ExitCode)
+	return p.end
+}
+
+// verb is how the pod ended, in a word.
+func (p *podHistory) verb() string {
+	switch {
+	case p.stopped:
+		return "stopped"
+	case p.phase == corev1.PodFailed:
+		return "failed"
+	}
+	return "succeeded"
+}
+
+// label is what tells a pod from the others of its Job.
+func (p *podHistory) label() string {
+	if p.attempt == 0 {
+		return p.name
+	}
+	return fmt.Sprintf("index %d, attempt %d", p.index, p.attempt)
+}
+
+// byIndex returns the pods by index, each index by attempt. Those without index
+// come first and keep their order.
+func (h *history) byIndex() []*podHistory {
+	return slices.SortedStableFunc(slices.Values(h.pods), func(a, b *podHistory) int {
+		return cmp.Or(cmp.Compare(a.index, b.index), cmp.Compare(a.attempt, b.attempt))
+	})
 }

@@ -57,28 +57,30 @@ func TestProgressTellsARun(t *testing.T) {
 		removed := podAt("b", corev1.PodPending, 0, waiting, never)
 		p.PodAdded(removed)
 		p.PodDeleted(removed)
-		if p.finished.isSet() {
-			t.Error("finished before the Job is")
+		if p.jobState() != jobActive {
+			t.Error("not active before the Job is")
 		}
 		time.Sleep(70 * time.Second)
 		failed := job.DeepCopy()
 		failed.Status.Conditions = []batchv1.JobCondition{
-			{Type: batchv1.JobFailureTarget, Status: corev1.ConditionFalse},
+			{Type: batchv1.JobSuspended, Status: corev1.ConditionFalse},
+			{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue, Reason: "Because", Message: "it did"},
 			{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "Because", Message: "it did"},
 		}
 		p.JobUpdated(job, failed)
 		p.JobUpdated(failed, failed)
-		if !p.finished.isSet() {
-			t.Error("not finished when the Job is")
+		if p.jobState() != jobEnded {
+			t.Error("not ended when the Job is")
 		}
 		want := `pods: 1 active, 0 succeeded, 0 failed; 0s
 pod a: main exit code 3, restart 1
 pod a failed after 4s: exit code 137 (signal 9)
 pods: 0 active, 0 succeeded, 1 failed; 4s
 pods: 1 active, 0 succeeded, 1 failed; 4s
-pod b failed after 0s: removed
-pods: 0 active, 0 succeeded, 2 failed; 4s
-job ns/job Failed after 1m14s: Because: it did
+pod b stopped after 0s: removed
+pods: 0 active, 0 succeeded, 1 failed, 1 stopped; 4s
+job ns/job FailureTarget after 1m14s: Because: it did
+job ns/job Failed after 1m14s: Because
 `
 		if diff := cmp.Diff(want, out.String()); diff != "" {
 			t.Errorf("told (-want +got):\n%s", diff)
@@ -89,12 +91,15 @@ job ns/job Failed after 1m14s: Because: it did
 		wantPods := []*podHistory{
 			{name: "a", created: at(0), running: at(1), ended: at(4), phase: corev1.PodFailed,
 				end: "exit code 137 (signal 9)", restarts: []time.Time{at(3)}},
-			{name: "b", created: at(4), ended: at(4), phase: corev1.PodFailed, end: "removed"},
+			{name: "b", created: at(4), ended: at(4), phase: corev1.PodFailed, stopped: true, end: "removed"},
 		}
 		if diff := cmp.Diff(wantPods, h.pods, cmp.AllowUnexported(podHistory{})); diff != "" {
 			t.Errorf("history (-want +got):\n%s", diff)
 		}
-		wantMarks := []mark{{at: at(74), kind: batchv1.JobFailed, reason: "Because", message: "it did"}}
+		wantMarks := []mark{
+			{at: at(74), kind: batchv1.JobFailureTarget, reason: "Because", message: "it did"},
+			{at: at(74), kind: batchv1.JobFailed, reason: "Because", message: "it did"},
+		}
 		if diff := cmp.Diff(wantMarks, h.marks, cmp.AllowUnexported(mark{})); diff != "" {
 			t.Errorf("marks (-want +got):\n%s", diff)
 		}
@@ -102,6 +107,68 @@ job ns/job Failed after 1m14s: Because: it did
 			t.Errorf("ends at %v, want %v", h.end, at(74))
 		}
 	})
+}
+
+func TestHistoryOfIndexes(t *testing.T) {
+	h := &history{job: named("ns", "job")}
+	at := func(s int64) time.Time { return time.Unix(s, 0) }
+	pod := func(name, index string, phase corev1.PodPhase) *corev1.Pod {
+		p := podAt(name, phase, 0, exited(3, 0), never)
+		p.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: index}
+		return p
+	}
+	h.observePod(at(1), pod("a", "7", corev1.PodFailed), false)
+	h.observePod(at(2), pod("b", "0", corev1.PodFailed), false)
+	cut := pod("c", "7", corev1.PodRunning)
+	h.observePod(at(3), cut, false)
+	cut.DeletionTimestamp, cut.Status.Phase = new(metav1.NewTime(at(3))), corev1.PodFailed
+	h.observePod(at(4), cut, false)
+	h.observePod(at(5), pod("d", "7", corev1.PodFailed), false)
+
+	job := named("ns", "job")
+	see := func(now time.Time, failedIndexes string, condition batchv1.JobCondition) (kinds []batchv1.JobConditionType, failed string) {
+		job.Status.FailedIndexes, job.Status.Conditions = &failedIndexes, []batchv1.JobCondition{condition}
+		marks, indexes := h.observeJob(now, job)
+		for _, m := range marks {
+			kinds = append(kinds, m.kind)
+		}
+		return kinds, indexes.String()
+	}
+	for i, step := range []struct {
+		status  corev1.ConditionStatus
+		indexes string
+		want    batchv1.JobConditionType
+		failed  string
+	}{
+		{corev1.ConditionFalse, "", "", ""},
+		{corev1.ConditionTrue, "0", batchv1.JobSuspended, "0"},
+		{corev1.ConditionTrue, "0", "", ""},
+		{corev1.ConditionFalse, "0,7", resumed, "7"},
+		{corev1.ConditionTrue, "0,7", batchv1.JobSuspended, ""},
+	} {
+		kinds, failed := see(at(10+int64(i)), step.indexes, batchv1.JobCondition{Type: batchv1.JobSuspended, Status: step.status})
+		var want []batchv1.JobConditionType
+		if step.want != "" {
+			want = append(want, step.want)
+		}
+		if diff := cmp.Diff(want, kinds); diff != "" || failed != step.failed {
+			t.Errorf("step %d: failed for good %q, want %q; marks (-want +got):\n%s", i, failed, step.failed, diff)
+		}
+	}
+
+	var got []string
+	for _, p := range h.byIndex() {
+		got = append(got, p.name+": "+p.label()+" "+p.verb()+": "+h.outcome(p))
+	}
+	want := []string{
+		"b: index 0, attempt 1 failed: exit code 3: index failed",
+		"a: index 7, attempt 1 failed: exit code 3",
+		"c: index 7, attempt 2 stopped: exit code 3",
+		"d: index 7, attempt 3 failed: exit code 3: index failed",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("pods (-want +got):\n%s", diff)
+	}
 }
 
 func TestDescribeEnd(t *testing.T) {

@@ -12,19 +12,19 @@ import (
 
 // live is a run under way.
 type live struct {
-	t          *testing.T
-	interrupts chan os.Signal
-	stderr     *bufio.Reader
-	done       chan result // stderr is not in it
+	t       *testing.T
+	signals chan os.Signal
+	stderr  *bufio.Reader
+	done    chan result // stderr is not in it
 }
 
-func startRun(t *testing.T, manifest string) *live {
+func startRun(t *testing.T, manifest string, args ...string) *live {
 	t.Helper()
 	r, w := io.Pipe()
-	l := &live{t: t, interrupts: make(chan os.Signal, 2), stderr: bufio.NewReader(r), done: make(chan result, 1)}
+	l := &live{t: t, signals: make(chan os.Signal, 2), stderr: bufio.NewReader(r), done: make(chan result, 1)}
 	go func() {
 		var stdout bytes.Buffer
-		code := run([]string{"-"}, l.interrupts, stdio{strings.NewReader(manifest), &stdout, w})
+		code := run(append(args, "-"), shell{signals: l.signals}, stdio{strings.NewReader(manifest), &stdout, w})
 		w.Close()
 		l.done <- result{code: code, stdout: stdout.String()}
 	}()
@@ -73,15 +73,15 @@ func TestInterrupt(t *testing.T) {
 		want   string // on standard error after the last act
 	}{
 		"stops the pods": {"echo ready; sleep 1000", func(l *live) {
-			l.interrupts <- syscall.SIGINT
+			l.signals <- syscall.SIGINT
 		}, "exit code 143 (signal 15)"},
 		"lets them end in their own way": {"trap 'exit 9' TERM; echo ready; while :; do sleep 0.02; done", func(l *live) {
-			l.interrupts <- syscall.SIGTERM
+			l.signals <- syscall.SIGTERM
 		}, "exit code 9"},
 		"the second kills": {stubborn, func(l *live) {
-			l.interrupts <- syscall.SIGINT
+			l.signals <- syscall.SIGINT
 			l.until("interrupted: ")
-			l.interrupts <- syscall.SIGINT
+			l.signals <- syscall.SIGINT
 		}, "exit code 137 (signal 9)"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,20 +108,45 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// Once the Job has ended its verdict stands; an interrupt takes what is left of
-// the grace of its pods.
-func TestInterruptAfterTheEnd(t *testing.T) {
-	fifo, held := pipeHeldBy(t)
-	manifest := strings.Replace(holding(fifo, "trap '' TERM; while :; do sleep 0.02; done"),
-		"spec:\n", "spec:\n  activeDeadlineSeconds: 2\n", 1) // at least one: start times have whole seconds
-	l := startRun(t, manifest)
-	l.until("job default/job Failed")
-	l.interrupts <- syscall.SIGINT
+func TestSuspendedManifest(t *testing.T) {
+	manifest, err := os.ReadFile("testdata/suspended.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := startRun(t, string(manifest))
+	l.until("suspended: ")
+	l.signals <- syscall.SIGCONT
 	r := l.end()
-	if got := summary(r.job(t)); r.code != 1 || got != "active 0, succeeded 0, failed 2, Failed DeadlineExceeded" {
+	if got := summary(r.job(t)); r.code != 0 || got !=
+		"active 0, succeeded 2, failed 0, SuccessCriteriaMet CompletionsReached, Complete CompletionsReached" {
 		t.Errorf("exit status %d, %s", r.code, got)
 	}
-	if said, err := io.ReadAll(held); err != nil {
-		t.Errorf("read %q, %v: a grandchild is left", said, err)
+	if n := strings.Count(r.stderr, "at work"); n != 2 {
+		t.Errorf("%d pods at work after the resumption, want 2:\n%s", n, r.stderr)
+	}
+}
+
+// Once the end of the Job is known it stands; an interrupt takes what is left
+// of the grace of its pods. Tracked knows it before it is written.
+func TestInterruptAfterTheEnd(t *testing.T) {
+	for accounting, tt := range map[string]struct{ known, want string }{
+		"tracked": {"job default/job FailureTarget", "active 0, succeeded 0, failed 2, FailureTarget DeadlineExceeded, Failed DeadlineExceeded"},
+		"recount": {"job default/job Failed", "active 0, succeeded 0, failed 2, Failed DeadlineExceeded"},
+	} {
+		t.Run(accounting, func(t *testing.T) {
+			fifo, held := pipeHeldBy(t)
+			manifest := strings.Replace(holding(fifo, "trap '' TERM; while :; do sleep 0.02; done"),
+				"spec:\n", "spec:\n  activeDeadlineSeconds: 2\n", 1) // at least one: start times have whole seconds
+			l := startRun(t, manifest, "-accounting", accounting)
+			l.until(tt.known)
+			l.signals <- syscall.SIGINT
+			r := l.end()
+			if got := summary(r.job(t)); r.code != 1 || got != tt.want {
+				t.Errorf("exit status %d, %s, want 1, %s", r.code, got, tt.want)
+			}
+			if said, err := io.ReadAll(held); err != nil {
+				t.Errorf("read %q, %v: a grandchild is left", said, err)
+			}
+		})
 	}
 }

@@ -25,7 +25,7 @@ type kubelet struct {
 
 	mu      sync.Mutex
 	pods    map[types.UID]*podRun // guarded by mu: those not yet at their end
-	stopped bool                  // guarded by mu
+	stopped bool                  // guarded by mu: no other pod is started
 	running sync.WaitGroup
 }
 
@@ -58,7 +58,7 @@ func (k *kubelet) PodAdded(pod *corev1.Pod) {
 // PodUpdated stops a pod that is being deleted.
 func (k *kubelet) PodUpdated(_, cur *corev1.Pod) {
 	if r := k.run(cur.UID); r != nil && cur.DeletionTimestamp != nil {
-		r.stop(seconds(cur.DeletionGracePeriodSeconds), "")
+		r.stop(seconds(cur.DeletionGracePeriodSeconds), podCause{})
 	}
 }
 
@@ -77,10 +77,17 @@ func (k *kubelet) run(uid types.UID) *podRun {
 
 // stop stops every pod, with the grace that it has, and starts no other.
 func (k *kubelet) stop() {
-	k.each(func(r *podRun) { r.stop(r.grace(), "") })
+	k.mu.Lock()
+	k.stopped = true
+	k.mu.Unlock()
+	k.each(func(r *podRun) { r.stop(r.grace(), podCause{reasonNodeStops, "the machine runs no pods any more"}) })
 }
 
-// kill ends every pod at once, and starts no other.
+// reasonNodeStops is what a kubelet gives as the reason of pods that end with
+// their node.
+const reasonNodeStops = "Terminated"
+
+// kill ends every pod at once.
 func (k *kubelet) kill() {
 	k.each((*podRun).kill)
 }
@@ -88,13 +95,12 @@ func (k *kubelet) kill() {
 func (k *kubelet) each(end func(*podRun)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.stopped = true
 	for _, r := range k.pods {
 		end(r)
 	}
 }
 
-// wait blocks until every pod has ended; stop or kill must have been called.
+// wait blocks until every pod has ended; stop must have been called.
 func (k *kubelet) wait() { k.running.Wait() }
 
 func seconds(n *int64) time.Duration {

@@ -15,17 +15,12 @@ import (
 )
 
 func main() {
-	interrupts := make(chan os.Signal, 2)
-	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		if !signal.Ignored(s) { // as nohup(1) and shells have it
-			signal.Notify(interrupts, s)
-		}
-	}
+	sh := catchSignals()
 	// Standard output or error that is closed must not end the program before
 	// its pods; the write then fails, as any other may.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	adoptOrphans()
-	code := run(os.Args[1:], interrupts, stdio{os.Stdin, os.Stdout, os.Stderr})
+	code := run(os.Args[1:], sh, stdio{os.Stdin, os.Stdout, os.Stderr})
 	killDescendants()
 	os.Exit(code)
 }
@@ -43,8 +38,8 @@ type stdio struct {
 	out, err io.Writer
 }
 
-// run is the program. The first interrupt stops the pods, the second ends them.
-func run(args []string, interrupts <-chan os.Signal, std stdio) int {
+// run is the program, steered by a shell.
+func run(args []string, sh shell, std stdio) int {
 	o, err := parse(args, std.err)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitComplete
@@ -58,7 +53,7 @@ func run(args []string, interrupts <-chan os.Signal, std stdio) int {
 		return exitUnusable
 	}
 	defer r.cleanUp()
-	job, interrupted, err := r.runJob(interrupts)
+	job, interrupted, err := r.runJob(sh)
 	if err == nil {
 		err = r.writeResults(job, std.out)
 	}

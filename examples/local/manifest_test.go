@@ -42,7 +42,7 @@ func TestReadManifest(t *testing.T) {
 		"as read from a cluster":       {"-", minimal + "status: {succeeded: 3}\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			job, err := readManifest(options{manifest: tt.file, accounting: jobcontrol.Recount}, strings.NewReader(tt.stdin))
+			job, err := readManifest(options{manifest: tt.file, accounting: jobcontrol.Tracked}, strings.NewReader(tt.stdin))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,7 +73,7 @@ func TestReadManifestRefuses(t *testing.T) {
 		"restart policy":    {strings.Replace(minimal, "Never", "Always", 1), "spec.template.spec.restartPolicy"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := readManifest(options{manifest: "-", accounting: jobcontrol.Recount}, strings.NewReader(tt.manifest))
+			_, err := readManifest(options{manifest: "-", accounting: jobcontrol.Tracked}, strings.NewReader(tt.manifest))
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "standard input: ") {
 				t.Errorf("error %v, want one that names standard input and %s", err, tt.want)
 			}

@@ -26,6 +26,10 @@ const usage = `Usage: local [flags] JOB.yaml
 Runs the batch/v1 Job in JOB.yaml (YAML or JSON, - for standard input) to its
 end on this machine, each container as a process, and prints the final Job.
 
+Ctrl-Z (SIGTSTP) suspends the Job: its pods are stopped, then the program; fg,
+bg or kill -CONT (SIGCONT) resumes it, also a Job that the manifest suspends.
+Ctrl-C ends the run. Either of them a second time kills the pods.
+
 Exit status: 0 Complete, 1 Failed, 2 input that cannot be run, 130 interrupted.
 
 Flags:
@@ -42,10 +46,13 @@ func parse(args []string, w io.Writer) (options, error) {
 	flags.StringVar(&o.svg, "svg", "", "draw the run into `FILE`")
 	flags.DurationVar(&o.backoff, "backoff", 10*time.Second, "the first `DELAY` before failed work is tried again; later ones double")
 	accounting := ""
-	flags.Func("accounting", "`MODE` by which pods are counted: recount (the default)", oneOf(&accounting, "recount"))
-	o.output, o.accounting = "yaml", jobcontrol.Recount
+	flags.Func("accounting", "`MODE` by which pods are counted: tracked (the default), or recount, which knows no indexes,\npolicies and suspension", oneOf(&accounting, "tracked", "recount"))
+	o.output = "yaml"
 
 	err := flags.Parse(args)
+	if accounting == "recount" {
+		o.accounting = jobcontrol.Recount
+	}
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprint(w, usage)

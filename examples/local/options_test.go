@@ -16,7 +16,7 @@ func TestParse(t *testing.T) {
 		args string
 		want options
 	}{
-		"defaults": {"job.yaml", options{output: "yaml", backoff: 10 * time.Second, accounting: jobcontrol.Recount, manifest: "job.yaml"}},
+		"defaults": {"job.yaml", options{output: "yaml", backoff: 10 * time.Second, accounting: jobcontrol.Tracked, manifest: "job.yaml"}},
 		"everything": {"-o json -logs l -svg s.svg -backoff 1s -accounting recount -",
 			options{output: "json", logs: "l", svg: "s.svg", backoff: time.Second, accounting: jobcontrol.Recount, manifest: "-"}},
 	} {
@@ -42,7 +42,7 @@ func TestParseRefuses(t *testing.T) {
 		"two manifests":      {"a.yaml b.yaml", "one manifest, not 2: a.yaml b.yaml"},
 		"flags behind":       {"a.yaml -o json", "flags go before the manifest: -o"},
 		"unknown format":     {"-o xml a.yaml", `"xml" for flag -o: accepted: yaml, json`},
-		"unknown accounting": {"-accounting tracked a.yaml", `"tracked" for flag -accounting: accepted: recount`},
+		"unknown accounting": {"-accounting exact a.yaml", `"exact" for flag -accounting: accepted: tracked, recount`},
 		"unknown flag":       {"-x a.yaml", "-x"},
 		"no back-off":        {"-backoff 0s a.yaml", "-backoff 0s: must be more than 0"},
 	} {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,8 +26,12 @@ type podRun struct {
 	mu     sync.Mutex
 	status corev1.PodStatus // guarded by mu
 	killAt time.Time        // guarded by mu; set with stopping
-	reason string           // guarded by mu; of the pod's failure, if stopping is one
+	cause  podCause         // guarded by mu; set with stopping
 }
+
+// podCause is why a pod fails whatever its containers do, in the words of its
+// status. The zero podCause is no such reason.
+type podCause struct{ reason, message string }
 
 func newPodRun(k *kubelet, pod *corev1.Pod) *podRun {
 	return &podRun{kubelet: k, pod: pod, stopping: newLatch(), killed: newLatch()}
@@ -34,11 +39,11 @@ func newPodRun(k *kubelet, pod *corev1.Pod) *podRun {
 
 // stop asks the containers to end within the grace period. The first call
 // counts.
-func (r *podRun) stop(grace time.Duration, reason string) {
+func (r *podRun) stop(grace time.Duration, cause podCause) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.stopping.isSet() {
-		r.killAt, r.reason = r.kubelet.clock.Now().Add(grace), reason
+		r.killAt, r.cause = r.kubelet.clock.Now().Add(grace), cause
 		r.stopping.set()
 	}
 }
@@ -46,7 +51,7 @@ func (r *podRun) stop(grace time.Duration, reason string) {
 // kill ends the containers at once.
 func (r *podRun) kill() {
 	r.killed.set()
-	r.stop(0, "")
+	r.stop(0, podCause{})
 }
 
 // grace is how long the pod's containers may take to end when nobody says
@@ -59,27 +64,41 @@ func (r *podRun) grace() time.Duration {
 }
 
 func (r *podRun) run() {
-	if !r.bind() {
-		return // deleted before it began
+	switch deleted, err := r.bind(); {
+	case err != nil:
+		return // gone before it began
+	case deleted:
+		r.finish(false)
+		return
 	}
 	if d := r.pod.Spec.ActiveDeadlineSeconds; d != nil {
-		deadline := time.AfterFunc(seconds(d), func() { r.stop(r.grace(), "DeadlineExceeded") })
+		deadline := time.AfterFunc(seconds(d), func() {
+			r.stop(r.grace(), podCause{"DeadlineExceeded", "the pod ran for longer than its activeDeadlineSeconds"})
+		})
 		defer deadline.Stop()
 	}
-	err := r.makeVolumes()
-	succeeded := err == nil && r.runContainers()
-	r.finish(succeeded, err)
+	if err := r.makeVolumes(); err != nil {
+		r.stop(0, podCause{"FailedMount", err.Error()})
+	}
+	r.finish(!r.stopping.isSet() && r.runContainers())
 	if err := os.RemoveAll(r.dir()); err != nil {
 		r.kubelet.report(err)
 	}
 }
 
-// bind takes the pod to this machine and says whether it is still there.
-func (r *podRun) bind() bool {
+// bind takes the pod to this machine, unless it is being deleted already: then
+// a finalizer holds it, and nothing is to start any more. An error says that it
+// is gone.
+func (r *podRun) bind() (deleted bool, err error) {
 	for {
 		pod, err := r.kubelet.cluster.FetchPod(context.Background(), r.pod.Namespace, r.pod.Name)
-		if err != nil || pod.UID != r.pod.UID {
-			return false
+		switch {
+		case err != nil:
+			return false, err
+		case pod.UID != r.pod.UID:
+			return false, fmt.Errorf("another pod has the name %s", pod.Name)
+		case pod.DeletionTimestamp != nil:
+			return true, nil
 		}
 		pod.Spec.NodeName = "localhost"
 		_, err = r.kubelet.cluster.UpdatePod(context.Background(), pod)
@@ -87,11 +106,11 @@ func (r *podRun) bind() bool {
 			break
 		}
 		if !apierrors.IsConflict(err) {
-			return false
+			return false, err
 		}
 	}
 	r.update(func() { r.status = initialStatus(&r.pod.Spec, metav1.NewTime(r.kubelet.clock.Now())) })
-	return true
+	return false, nil
 }
 
 // dir holds the pod's volumes.
@@ -113,7 +132,7 @@ func (r *podRun) runContainers() bool {
 	var sidecars []*containerRun
 	defer func() {
 		// They serve the others, so they end after them, the last first.
-		r.stop(r.grace(), "")
+		r.stop(r.grace(), podCause{})
 		for _, c := range slices.Backward(sidecars) {
 			c.stop.set()
 			<-c.ended.c
@@ -146,15 +165,11 @@ func (r *podRun) runContainers() bool {
 }
 
 // finish writes how the pod ended, and removes it if it is being deleted.
-func (r *podRun) finish(succeeded bool, cause error) {
+func (r *podRun) finish(succeeded bool) {
 	pod := r.update(func() {
 		r.status.Phase = corev1.PodFailed
-		switch {
-		case cause != nil:
-			r.status.Reason, r.status.Message = "FailedMount", cause.Error()
-		case r.reason != "":
-			r.status.Reason, r.status.Message = r.reason, "the pod ran for longer than its activeDeadlineSeconds"
-		case succeeded:
+		r.status.Reason, r.status.Message = r.cause.reason, r.cause.message
+		if succeeded && r.cause == (podCause{}) {
 			r.status.Phase = corev1.PodSucceeded
 		}
 	})

@@ -6,8 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// shell is a container that runs a script, with what it finds in its
+// scripted is a container that runs a script, with what it finds in its
 // environment besides PATH.
-func shell(script string, env ...string) command {
+func scripted(script string, env ...string) command {
 	return command{
 		pod: "pod", container: "main", prefix: "[pod] ",
 		argv: []string{"sh", "-c", script},
@@ -42,7 +40,7 @@ func TestProcessEnds(t *testing.T) {
 		"of its shell's making": {"sh -c 'kill -15 $$'; exit $?", exit{code: 143}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := newTestMachine(t, io.Discard).start(shell(tt.script))
+			p, err := newTestMachine(t, io.Discard).start(scripted(tt.script))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,7 +65,7 @@ func TestProcessDoesNotStart(t *testing.T) {
 		"no such workingDir": {func(c *command) { c.dir = dir + "/none" }, "workingDir: stat " + dir + "/none"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := shell("true")
+			c := scripted("true")
 			tt.change(&c)
 			if _, err := newTestMachine(t, io.Discard).start(c); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want %q", err, tt.want)
@@ -85,7 +83,7 @@ func TestProcessFindsWhatItWasGiven(t *testing.T) {
 	}
 	var out bytes.Buffer
 	m := newTestMachine(t, &out)
-	c := shell("", "A=b", "MARK="+m.marker)
+	c := scripted("", "A=b", "MARK="+m.marker)
 	c.dir = dir
 	c.env[0] = "PATH=/nowhere:" + first + ":" + dir + ":" + os.Getenv("PATH")
 	real, err := filepath.EvalSymlinks(dir)
@@ -117,7 +115,7 @@ func TestProcessWritesToItsLog(t *testing.T) {
 	m := newTestMachine(t, &out)
 	m.logs = t.TempDir()
 	for range 2 { // the second as after a restart
-		p, err := m.start(shell("echo out; echo err >&2"))
+		p, err := m.start(scripted("echo out; echo err >&2"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,93 +169,48 @@ func (f *firstThenOnly) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func TestProcessLeavesNothingBehind(t *testing.T) {
-	onlyLinux := func(t *testing.T) {
-		if runtime.GOOS != "linux" {
-			t.Skip("only the process group is known here")
-		}
-		adoptOrphans()
-	}
-	for name, tt := range map[string]struct {
-		script string // starts something that holds the FIFO $F open, and says so there
-		needs  func(*testing.T)
-	}{
-		"child":                   {`(echo held; exec sleep 1000) > "$F" & `, func(*testing.T) {}},
-		"grandchild":              {`sh -c '(echo held; exec sleep 1000) > "$F" &' & wait; `, func(*testing.T) {}},
-		"in a session of its own": {`setsid sh -c 'echo held; exec sleep 1000' > "$F" & `, onlyLinux},
-		"daemon":                  {`(setsid sh -c '(sleep 1000 & echo held; exec sleep 1001)' > "$F" &); `, onlyLinux},
+// leavesNothingBehind says that no process is left of a container, in whatever
+// way it ends. Its script starts one that holds the FIFO $F open, and says so
+// there.
+func leavesNothingBehind(t *testing.T, script string) {
+	t.Helper()
+	for how, end := range map[string]func(process){
+		"when it ends by itself":  func(process) {},
+		"when it is asked to end": process.Terminate,
+		"when it is killed":       process.Kill,
 	} {
-		t.Run(name, func(t *testing.T) {
-			for how, end := range map[string]func(process){
-				"when it ends by itself":  func(process) {},
-				"when it is asked to end": process.Terminate,
-				"when it is killed":       process.Kill,
-			} {
-				t.Run(how, func(t *testing.T) {
-					tt.needs(t)
-					fifo, reader := pipeHeldBy(t)
-					script := tt.script + "read go < " + fifo + ".go"
-					if err := syscall.Mkfifo(fifo+".go", 0o600); err != nil {
-						t.Fatal(err)
-					}
-					p, err := newTestMachine(t, io.Discard).start(shell(script, "F="+fifo))
-					if err != nil {
-						t.Fatal(err)
-					}
-					if line, err := reader.ReadString('\n'); line != "held\n" {
-						t.Fatalf("read %q, %v", line, err)
-					}
-					if how == "when it ends by itself" {
-						if err := os.WriteFile(fifo+".go", []byte("go\n"), 0); err != nil {
-							t.Fatal(err)
-						}
-					}
-					end(p)
-					p.Wait()
-					if rest, err := io.ReadAll(reader); err != nil || len(rest) > 0 {
-						t.Errorf("read %q, %v", rest, err)
-					}
-				})
+		t.Run(how, func(t *testing.T) {
+			fifo, reader := pipeHeldBy(t)
+			script := script + "read go < " + fifo + ".go"
+			if err := syscall.Mkfifo(fifo+".go", 0o600); err != nil {
+				t.Fatal(err)
+			}
+			p, err := newTestMachine(t, io.Discard).start(scripted(script, "F="+fifo))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if line, err := reader.ReadString('\n'); line != "held\n" {
+				t.Fatalf("read %q, %v", line, err)
+			}
+			if how == "when it ends by itself" {
+				if err := os.WriteFile(fifo+".go", []byte("go\n"), 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			end(p)
+			p.Wait()
+			if rest, err := io.ReadAll(reader); err != nil || len(rest) > 0 {
+				t.Errorf("read %q, %v", rest, err)
 			}
 		})
 	}
 }
 
-// A process that has left both its group and its environment may keep the
-// output open; the end of the container is seen nevertheless.
-func TestProcessEndsThoughItsOutputIsHeldOpen(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("needs setsid(1)")
-	}
-	fifo, reader := pipeHeldBy(t)
-	if err := syscall.Mkfifo(fifo+".go", 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	p, err := newTestMachine(t, &out).start(shell(
-		`env -i PATH="$PATH" F="$F" setsid sh -c 'echo $$ > "$F"; exec env -i sleep 1000' & read go < "$F.go"; echo done`, "F="+fifo))
-	if err != nil {
-		t.Fatal(err)
-	}
-	line, err := reader.ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	escaped, err := strconv.Atoi(strings.TrimSpace(line))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer syscall.Kill(escaped, syscall.SIGKILL)
-	if err := os.WriteFile(fifo+".go", []byte("go\n"), 0); err != nil {
-		t.Fatal(err)
-	}
-	if end := p.Wait(); end.code != 0 {
-		t.Errorf("exit code %d", end.code)
-	}
-	if diff := cmp.Diff("[pod] done\n", out.String()); diff != "" {
-		t.Errorf("output (-want +got):\n%s", diff)
-	}
-	if err := syscall.Kill(escaped, 0); err != nil {
-		t.Errorf("the process that was to hold the output open did not: %v", err)
-	}
+func TestProcessLeavesNothingBehind(t *testing.T) {
+	t.Run("child", func(t *testing.T) {
+		leavesNothingBehind(t, `(echo held; exec sleep 1000) > "$F" & `)
+	})
+	t.Run("grandchild", func(t *testing.T) {
+		leavesNothingBehind(t, `sh -c '(echo held; exec sleep 1000) > "$F" &' & wait; `)
+	})
 }

@@ -15,43 +15,86 @@ import (
 // progress watches a run: it keeps its history and tells it on a screen. It is
 // told of Jobs and pods by a fake.View.
 type progress struct {
-	clock    jobcontrol.Clock
-	screen   *screen
-	finished *latch // the Job has ended
+	clock   jobcontrol.Clock
+	screen  *screen
+	changed chan struct{} // the state of the Job has changed since this was last read
 
 	mu      sync.Mutex
-	history history // guarded by mu
-	counts  counts  // guarded by mu: those shown
+	history history  // guarded by mu
+	counts  counts   // guarded by mu: those shown
+	state   jobState // guarded by mu
+	told    string   // guarded by mu: the message of the last condition
+}
+
+// jobState is where a Job is in its life.
+type jobState int
+
+const (
+	jobActive    jobState = iota
+	jobSuspended          // and none of its pods is left
+	jobDecided            // its end is known and its pods are on their way out
+	jobEnded
+)
+
+func stateOf(job *batchv1.Job) jobState {
+	s := &job.Status
+	switch {
+	case jobcontrol.IsFinished(job):
+		return jobEnded
+	case jobcontrol.HasCondition(s, batchv1.JobFailureTarget), jobcontrol.HasCondition(s, batchv1.JobSuccessCriteriaMet):
+		return jobDecided
+	case jobcontrol.HasCondition(s, batchv1.JobSuspended) && s.Active == 0 && (s.Terminating == nil || *s.Terminating == 0):
+		return jobSuspended
+	}
+	return jobActive
 }
 
 var _ fake.Handler = (*progress)(nil)
 
 func newProgress(job *batchv1.Job, clock jobcontrol.Clock, s *screen) *progress {
 	return &progress{
-		clock: clock, screen: s, finished: newLatch(),
-		history: history{job: job.Namespace + "/" + job.Name, start: clock.Now()},
+		clock: clock, screen: s, changed: make(chan struct{}, 1),
+		history: history{job: job, start: clock.Now()},
 	}
 }
 
 func (p *progress) JobAdded(*batchv1.Job)   {}
 func (p *progress) JobDeleted(*batchv1.Job) {}
 
-// JobUpdated tells of a condition that has become true.
+// JobUpdated tells of a condition that has become true, and of indexes that
+// have failed for good.
 func (p *progress) JobUpdated(_, cur *batchv1.Job) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if jobcontrol.IsFinished(cur) {
-		p.finished.set()
-	}
-	for _, m := range p.history.observeJob(p.clock.Now(), cur) {
-		line := fmt.Sprintf("job %s %s after %s", p.history.job, m.kind, p.since(p.history.start))
-		for _, more := range []string{m.reason, m.message} {
-			if more != "" {
-				line += ": " + more
-			}
+	if s := stateOf(cur); s != p.state {
+		p.state = s
+		select {
+		case p.changed <- struct{}{}:
+		default: // whoever waits has not looked since the last change
 		}
+	}
+	marks, failed := p.history.observeJob(p.clock.Now(), cur)
+	if failed.Len() > 0 {
+		p.screen.printf("job %s: failed for good after %s: index %s", p.history.name(), p.since(p.history.start), failed)
+	}
+	for _, m := range marks {
+		line := fmt.Sprintf("job %s %s after %s", p.history.name(), m.kind, p.since(p.history.start))
+		if m.reason != "" {
+			line += ": " + m.reason
+		}
+		if m.message != "" && m.message != p.told { // the end of a Job has that of the verdict before it
+			line += ": " + m.message
+		}
+		p.told = m.message
 		p.screen.printf("%s", line)
 	}
+}
+
+// jobState is where the Job is, as far as this has been told.
+func (p *progress) jobState() jobState {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.state
 }
 
 func (p *progress) PodAdded(pod *corev1.Pod)      { p.observe(pod, false) }
@@ -62,15 +105,15 @@ func (p *progress) observe(pod *corev1.Pod, gone bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	seen := p.history.observePod(p.clock.Now(), pod, gone)
+	name := pod.Name
+	if seen.pod.attempt > 0 {
+		name += " (" + seen.pod.label() + ")"
+	}
 	if seen.restarted {
-		p.screen.printf("pod %s: %s", pod.Name, describeRestart(pod))
+		p.screen.printf("pod %s: %s", name, describeRestart(pod))
 	}
 	if seen.ended {
-		verb := "succeeded"
-		if seen.pod.phase == corev1.PodFailed {
-			verb = "failed"
-		}
-		p.screen.printf("pod %s %s after %s: %s", pod.Name, verb, p.since(seen.pod.created), seen.pod.end)
+		p.screen.printf("pod %s %s after %s: %s", name, seen.pod.verb(), p.since(seen.pod.created), p.history.outcome(seen.pod))
 	}
 	if n := p.history.counts(); n != p.counts {
 		p.counts = n
@@ -87,8 +130,7 @@ func (p *progress) tick() {
 
 // show shows the line of progress. The caller holds mu.
 func (p *progress) show() {
-	p.screen.setProgress(fmt.Sprintf("pods: %d active, %d succeeded, %d failed; %s",
-		p.counts.active, p.counts.succeeded, p.counts.failed, p.since(p.history.start)))
+	p.screen.setProgress(fmt.Sprintf("pods: %d active, %v; %s", p.counts.active, p.counts, p.since(p.history.start)))
 }
 
 // since is the time that has passed, in tenths of a second.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -53,7 +54,7 @@ func prepareRun(o options, std stdio) (*jobRun, error) {
 	}
 	clock := systemClock{}
 	r.cluster = fake.NewCluster(clock)
-	r.cluster.AnyStatus = true // the rules of the API server assume Tracked accounting
+	r.cluster.AnyStatus = o.accounting == jobcontrol.Recount // the rules of the API server assume Tracked
 	machine := &machine{logs: o.logs, screen: r.screen, marker: r.dir}
 	r.kubelet = &kubelet{
 		cluster: r.cluster, clock: clock, start: machine.start, volumes: r.dir, backoff: o.backoff,
@@ -63,10 +64,10 @@ func prepareRun(o options, std stdio) (*jobRun, error) {
 	return r, nil
 }
 
-// runJob runs the Job until it has ended or the first interrupt, then stops
-// what still runs. It returns the Job as it is then, and whether an interrupt
-// came before its end.
-func (r *jobRun) runJob(interrupts <-chan os.Signal) (job *batchv1.Job, interrupted bool, err error) {
+// runJob runs the Job until it has ended or is interrupted, then stops what
+// still runs. It returns the Job as it is then, and whether an interrupt came
+// before its end.
+func (r *jobRun) runJob(sh shell) (job *batchv1.Job, interrupted bool, err error) {
 	stopControl, err := r.startControl()
 	if err != nil {
 		return nil, false, err
@@ -78,19 +79,10 @@ func (r *jobRun) runJob(interrupts <-chan os.Signal) (job *batchv1.Job, interrup
 	}
 	stopTicks := r.startTicks()
 
-	select {
-	case <-r.progress.finished.c:
-	case <-interrupts:
-		interrupted = !r.progress.finished.isSet()
-		if interrupted {
-			r.screen.printf("interrupted: the pods are being stopped; interrupt again to kill them")
-		} else {
-			r.kubelet.kill()
-		}
-	}
+	interrupted = r.steer(sh)
 	// The controller first: it would replace the pods that are stopped.
 	err = stopControl()
-	r.stopPods(interrupts)
+	r.stopPods(sh.signals)
 	stopViews()
 	stopTicks()
 	if err != nil {
@@ -159,7 +151,7 @@ func (r *jobRun) follow(handlers ...fake.Handler) (stop func()) {
 
 // stopPods stops the pods that still run and waits for them; an interrupt takes
 // the rest of their grace.
-func (r *jobRun) stopPods(interrupts <-chan os.Signal) {
+func (r *jobRun) stopPods(signals <-chan os.Signal) {
 	r.kubelet.stop()
 	stopped := make(chan struct{})
 	go func() {
@@ -170,8 +162,10 @@ func (r *jobRun) stopPods(interrupts <-chan os.Signal) {
 		select {
 		case <-stopped:
 			return
-		case <-interrupts:
-			r.kubelet.kill()
+		case s := <-signals:
+			if s != syscall.SIGTSTP && s != syscall.SIGCONT {
+				r.kubelet.kill()
+			}
 		}
 	}
 }

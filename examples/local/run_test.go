@@ -24,7 +24,7 @@ type result struct {
 
 func runArgs(stdin string, args ...string) result {
 	var stdout, stderr bytes.Buffer
-	code := run(args, nil, stdio{strings.NewReader(stdin), &stdout, &stderr})
+	code := run(args, shell{}, stdio{strings.NewReader(stdin), &stdout, &stderr})
 	return result{code, stdout.String(), stderr.String()}
 }
 
@@ -40,8 +40,15 @@ func (r result) job(t *testing.T) *batchv1.Job {
 
 // summary is the status of a Job in a line.
 func summary(job *batchv1.Job) string {
-	s := fmt.Sprintf("active %d, succeeded %d, failed %d", job.Status.Active, job.Status.Succeeded, job.Status.Failed)
-	for _, c := range job.Status.Conditions {
+	status := &job.Status
+	s := fmt.Sprintf("active %d, succeeded %d, failed %d", status.Active, status.Succeeded, status.Failed)
+	if status.CompletedIndexes != "" {
+		s += ", completed " + status.CompletedIndexes
+	}
+	if status.FailedIndexes != nil {
+		s += ", failed for good " + *status.FailedIndexes
+	}
+	for _, c := range status.Conditions {
 		if c.Status == corev1.ConditionTrue {
 			s += strings.TrimSuffix(fmt.Sprintf(", %s %s", c.Type, c.Reason), " ")
 		}
@@ -49,53 +56,84 @@ func summary(job *batchv1.Job) string {
 	return s
 }
 
+// manifestTest is what a manifest in testdata comes to.
+type manifestTest struct {
+	name, accounting string
+	code             int
+	want             string
+	told             []string // on standard error
+}
+
+var manifestTests = []manifestTest{
+	{"parallel", "tracked", 0, "active 0, succeeded 8, failed 0, SuccessCriteriaMet CompletionsReached, Complete CompletionsReached",
+		[]string{"[parallel-00003] parallel-00003 begins", "pods: 3 active, 0 succeeded, 0 failed; "}},
+	{"work-queue", "tracked", 0, "active 0, succeeded 3, failed 0, SuccessCriteriaMet CompletionsReached, Complete CompletionsReached",
+		[]string{"] item a", "] item i", "pods: 0 active, 3 succeeded, 0 failed; "}},
+	{"retry", "tracked", 0, "active 0, succeeded 6, failed 2, SuccessCriteriaMet CompletionsReached, Complete CompletionsReached",
+		[]string{"/main] no luck", ": main exit code 3", ": fetch exit code 0, main exit code 0"}},
+	{"deadline", "tracked", 1, "active 0, succeeded 0, failed 2, FailureTarget DeadlineExceeded, Failed DeadlineExceeded",
+		[]string{"[deadline-00001] asked to stop", "[deadline-00002] asked to stop", "pods: 0 active, 0 succeeded, 0 failed, 2 stopped; "}},
+	{"backoff-limit", "tracked", 1, "active 0, succeeded 0, failed 3, FailureTarget BackoffLimitExceeded, Failed BackoffLimitExceeded",
+		[]string{"no luck today", ": exit code 7"}},
+	{"backoff-limit", "recount", 1, "active 0, succeeded 0, failed 3, Failed BackoffLimitExceeded",
+		[]string{"no luck today", ": exit code 7"}},
+	{"work-queue", "recount", 0, "active 0, succeeded 3, failed 0, Complete",
+		[]string{"] item a", "] item i", "pods: 0 active, 3 succeeded, 0 failed; "}},
+	{"indexed", "tracked", 0, "active 0, succeeded 4, failed 1, completed 0-3, SuccessCriteriaMet CompletionsReached, Complete CompletionsReached",
+		[]string{"] index 0 on indexed-0\n", "] index 3 on indexed-3\n", "pod indexed-2-00003 (index 2, attempt 1) failed after ",
+			"(index 2, attempt 2) succeeded after "}},
+	{"backoff-limit-per-index", "tracked", 1,
+		"active 0, succeeded 4, failed 3, completed 0-2,4, failed for good 3, FailureTarget FailedIndexes, Failed FailedIndexes",
+		[]string{"failed for good after ", ": index 3\n", "(index 1, attempt 2) succeeded after ", "(index 3, attempt 2) failed after "}},
+	{"pod-failure-policy", "tracked", 1, "active 0, succeeded 0, failed 2, FailureTarget PodFailurePolicy, Failed PodFailurePolicy",
+		[]string{"pod pod-failure-policy-1-00002 (index 1, attempt 1) failed after ", ": exit code 42: FailJob\n",
+			"pod pod-failure-policy-0-00001 (index 0, attempt 1) stopped after "}},
+	{"ignore-and-fail-index", "tracked", 1,
+		"active 0, succeeded 2, failed 1, completed 0,2, failed for good 1, FailureTarget FailedIndexes, Failed FailedIndexes",
+		[]string{": exit code 75: Ignore\n", ": exit code 65: FailIndex\n", "(index 0, attempt 3) succeeded after "}},
+	{"success-policy", "tracked", 0, "active 0, succeeded 1, failed 0, completed 0, SuccessCriteriaMet SuccessPolicy, Complete SuccessPolicy",
+		[]string{"(index 1, attempt 1) stopped after ", "(index 2, attempt 1) stopped after ", "SuccessPolicy: Matched rules at index 0\n"}},
+}
+
 func TestManifests(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
 	t.Run("all", func(t *testing.T) {
-		for name, tt := range map[string]struct {
-			code int
-			want string
-			told []string // lines on standard error
-		}{
-			"parallel": {0, "active 0, succeeded 8, failed 0, Complete",
-				[]string{"[parallel-00003] parallel-00003 begins", "pods: 3 active, 0 succeeded, 0 failed; "}},
-			"work-queue": {0, "active 0, succeeded 3, failed 0, Complete",
-				[]string{"] item a", "] item i", "pods: 0 active, 3 succeeded, 0 failed; "}},
-			"retry": {0, "active 0, succeeded 6, failed 2, Complete",
-				[]string{"/main] no luck", ": main exit code 3", ": fetch exit code 0, main exit code 0"}},
-			"deadline": {1, "active 0, succeeded 0, failed 2, Failed DeadlineExceeded",
-				[]string{"[deadline-00001] asked to stop", "[deadline-00002] asked to stop", ": exit code 1"}},
-			"backoff-limit": {1, "active 0, succeeded 0, failed 3, Failed BackoffLimitExceeded",
-				[]string{"no luck today", ": exit code 7"}},
-		} {
-			t.Run(name, func(t *testing.T) {
+		for _, tt := range manifestTests {
+			t.Run(tt.name+"/"+tt.accounting, func(t *testing.T) {
 				t.Parallel()
-				r := runArgs("", "-backoff", "50ms", "testdata/"+name+".yaml")
-				if r.code != tt.code {
-					t.Errorf("exit status %d, want %d", r.code, tt.code)
-				}
-				job := r.job(t)
-				if diff := cmp.Diff(tt.want, summary(job)); diff != "" {
-					t.Errorf("final Job (-want +got):\n%s", diff)
-				}
-				if job.Name != name {
-					t.Errorf("name %s", job.Name)
-				}
-				for _, line := range tt.told {
-					if !strings.Contains(r.stderr, line) {
-						t.Errorf("not told: %s", line)
-					}
-				}
-				if t.Failed() {
-					t.Log(r.stderr)
-				}
+				tt.check(t, runArgs("", "-backoff", "50ms", "-accounting", tt.accounting, "testdata/"+tt.name+".yaml"))
 			})
 		}
 	})
 	left, err := os.ReadDir(tmp)
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind in the temporary folder: %v, %v", left, err)
+	}
+}
+
+func (tt *manifestTest) check(t *testing.T, r result) {
+	t.Helper()
+	if r.code != tt.code {
+		t.Errorf("exit status %d, want %d", r.code, tt.code)
+	}
+	job := r.job(t)
+	if diff := cmp.Diff(tt.want, summary(job)); diff != "" {
+		t.Errorf("final Job (-want +got):\n%s", diff)
+	}
+	if job.Name != tt.name {
+		t.Errorf("name %s", job.Name)
+	}
+	for _, line := range tt.told {
+		if !strings.Contains(r.stderr, line) {
+			t.Errorf("not told: %s", line)
+		}
+	}
+	if strings.Contains(r.stderr, "level=") {
+		t.Error("the controller complains")
+	}
+	if t.Failed() {
+		t.Log(r.stderr)
 	}
 }
 
@@ -139,7 +177,7 @@ func TestOnFailureRestartsInTheSamePod(t *testing.T) {
         volumeMounts: [{name: v, mountPath: /v}]
       volumes: [{name: v}]`).Replace(minimal)
 	r := runArgs(manifest, "-backoff", "1ms", "-")
-	if r.code != 0 || summary(r.job(t)) != "active 0, succeeded 1, failed 0, Complete" {
+	if r.code != 0 || !strings.HasPrefix(summary(r.job(t)), "active 0, succeeded 1, failed 0, ") {
 		t.Errorf("exit status %d, %s", r.code, summary(r.job(t)))
 	}
 	for _, line := range []string{"pod job-00001: main exit code 4, restart 1", "[job-00001] again"} {
@@ -185,7 +223,7 @@ func TestRunFailsWhenTheResultCannotBeWritten(t *testing.T) {
 	var stderr bytes.Buffer
 	closed, w := io.Pipe()
 	closed.Close()
-	code := run([]string{"-"}, nil, stdio{strings.NewReader(minimal), w, &stderr})
+	code := run([]string{"-"}, shell{}, stdio{strings.NewReader(minimal), w, &stderr})
 	if code != 1 || !strings.Contains(stderr.String(), "local: io: read/write on closed pipe") {
 		t.Errorf("exit status %d, stderr %q", code, stderr.String())
 	}

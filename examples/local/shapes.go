@@ -43,6 +43,18 @@ func (c *chart) failed(x, y, r float64) {
 		x-0.35*r, y-0.35*r, 0.7*r, 0.7*r, -0.7*r, -0.7*r, 0.7*r, 0.28*r)
 }
 
+// stopped is a square with a bar.
+func (c *chart) stopped(x, y, r float64) {
+	c.printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="2" fill="%s" stroke="#ffffff"/>`+
+		`<path d="M%.1f %.1fh%.1f" stroke="#ffffff" stroke-width="%.1f"/>`,
+		x-r, y-r, 2*r, 2*r, faintColour, x-0.5*r, y, r, 0.28*r)
+}
+
+// suspension is a shade behind the rows.
+func (c *chart) suspension(from, to, top, height float64) {
+	c.printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>`, from, top, max(to-from, 1), height, suspendedColour)
+}
+
 // textWidth estimates the width of a text of n characters: the fonts differ
 // from machine to machine.
 func textWidth(n int, size float64) float64 { return float64(n) * size * 0.6 }

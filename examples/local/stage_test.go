@@ -51,6 +51,7 @@ func newStage(t *testing.T, script map[string][]act) *stage {
 	ctx, cancel := context.WithCancel(context.Background())
 	go view.Follow(ctx)
 	t.Cleanup(func() { // before the bubble ends
+		s.kubelet.stop()
 		s.kubelet.kill()
 		s.kubelet.wait()
 		cancel()

@@ -22,9 +22,11 @@ func check(job *batchv1.Job, accounting jobcontrol.Accounting) error {
 	spec := field.NewPath("spec")
 	errs = append(errs, onlyFields(spec, &job.Spec, "a local run has nothing that does this",
 		"parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "selector", "manualSelector", "template",
-		"suspend", "completionMode", "podReplacementPolicy", // which of these it honours, the controller knows
+		"suspend", "completionMode", "podReplacementPolicy", // which of these a mode honours, the controller knows
 		"podFailurePolicy", "successPolicy", "backoffLimitPerIndex", "maxFailedIndexes",
+		"managedBy",
 		"ttlSecondsAfterFinished")...) // the Job ends with the program
+	errs = append(errs, checkManagedBy(spec.Child("managedBy"), job.Spec.ManagedBy)...)
 	errs = append(errs, checkPod(spec.Child("template", "spec"), &job.Spec.Template.Spec)...)
 	if len(errs) > 0 {
 		return joinProblems(errs)
@@ -45,12 +47,36 @@ func checkMeta(job *batchv1.Job) (errs field.ErrorList) {
 	for _, problem := range validation.IsDNS1123Label(job.Namespace) {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "namespace"), job.Namespace, problem))
 	}
+	if hostname, ok := lastHostname(job); ok {
+		for _, problem := range validation.IsDNS1123Label(hostname) {
+			errs = append(errs, field.Invalid(path, job.Name, fmt.Sprintf("the hostname of a pod would be %s: %s", hostname, problem)))
+		}
+	}
 	return errs
+}
+
+// lastHostname is the longest of the hostnames that the pods of an Indexed Job
+// get: each is made of the Job's name and an index.
+func lastHostname(job *batchv1.Job) (hostname string, ok bool) {
+	spec := &job.Spec
+	if spec.CompletionMode == nil || *spec.CompletionMode != batchv1.IndexedCompletion || spec.Completions == nil || *spec.Completions < 1 {
+		return "", false
+	}
+	return fmt.Sprintf("%s-%d", job.Name, *spec.Completions-1), true
+}
+
+// checkManagedBy refuses a Job that belongs to a controller which is not here.
+func checkManagedBy(path *field.Path, name *string) field.ErrorList {
+	if name == nil || *name == batchv1.JobControllerName {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(path, *name, []string{batchv1.JobControllerName})}
 }
 
 func checkPod(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	errs := onlyFields(path, spec, "a process on this machine cannot be given this",
 		"containers", "initContainers", "volumes", "restartPolicy", "terminationGracePeriodSeconds", "activeDeadlineSeconds",
+		"hostname", // told in HOSTNAME
 		// Where the pod runs, with what claims on the node, and under whose
 		// name towards an API: here there is one node and no API.
 		"nodeName", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "schedulerName",

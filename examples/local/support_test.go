@@ -30,14 +30,15 @@ func TestCheckNamesTheField(t *testing.T) {
 		`metadata.name: Invalid value: "../up"`: func(j *batchv1.Job, _ *corev1.PodSpec, _ *corev1.Container) {
 			j.Name = "../up"
 		},
-		"spec.managedBy: Forbidden": func(j *batchv1.Job, _ *corev1.PodSpec, _ *corev1.Container) {
+		`spec.managedBy: Unsupported value: "example.com/other"`: func(j *batchv1.Job, _ *corev1.PodSpec, _ *corev1.Container) {
 			j.Spec.ManagedBy = new("example.com/other")
 		},
-		"spec.completionMode: Forbidden": func(j *batchv1.Job, _ *corev1.PodSpec, _ *corev1.Container) {
-			j.Spec.CompletionMode = new(batchv1.IndexedCompletion)
+		"metadata.name: Invalid value: \"job.1\": the hostname of a pod would be job.1-2:": func(j *batchv1.Job, _ *corev1.PodSpec, _ *corev1.Container) {
+			j.Name = "job.1"
+			j.Spec.CompletionMode, j.Spec.Completions = new(batchv1.IndexedCompletion), new(int32(3))
 		},
-		"spec.suspend: Forbidden": func(j *batchv1.Job, _ *corev1.PodSpec, _ *corev1.Container) {
-			j.Spec.Suspend = new(true)
+		"spec.podReplacementPolicy: Unsupported": func(j *batchv1.Job, _ *corev1.PodSpec, _ *corev1.Container) {
+			j.Spec.PodReplacementPolicy = new(batchv1.PodReplacementPolicy("Never"))
 		},
 		pod + "hostPID: Forbidden": func(_ *batchv1.Job, p *corev1.PodSpec, _ *corev1.Container) { p.HostPID = true },
 		pod + "securityContext: Forbidden": func(_ *batchv1.Job, p *corev1.PodSpec, _ *corev1.Container) {
@@ -108,7 +109,7 @@ func TestCheckNamesTheField(t *testing.T) {
 			job := minimalJob(t)
 			spec := &job.Spec.Template.Spec
 			change(job, spec, &spec.Containers[0])
-			if err := check(job, jobcontrol.Recount); err == nil || !strings.Contains(err.Error(), want) {
+			if err := check(job, jobcontrol.Tracked); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v, want one with %s", err, want)
 			}
 		})
@@ -117,7 +118,7 @@ func TestCheckNamesTheField(t *testing.T) {
 		job := minimalJob(t)
 		job.Spec.Template.Spec.HostNetwork = true
 		job.Spec.Template.Spec.HostIPC = true
-		err := check(job, jobcontrol.Recount)
+		err := check(job, jobcontrol.Tracked)
 		for _, want := range []string{"2 problems", pod + "hostNetwork", pod + "hostIPC"} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v, want one with %s", err, want)
@@ -138,6 +139,18 @@ func TestCheckAccepts(t *testing.T) {
 			c.Ports = []corev1.ContainerPort{{ContainerPort: 80}}
 			c.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 		},
+		"indexes and policies": func(j *batchv1.Job, p *corev1.PodSpec, _ *corev1.Container) {
+			s := &j.Spec
+			s.ManagedBy, s.Suspend = new(batchv1.JobControllerName), new(true)
+			s.CompletionMode, s.Completions = new(batchv1.IndexedCompletion), new(int32(3))
+			s.BackoffLimitPerIndex, s.MaxFailedIndexes = new(int32(1)), new(int32(1))
+			s.PodReplacementPolicy = new(batchv1.Failed)
+			s.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+				Action:          batchv1.PodFailurePolicyActionIgnore,
+				OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}}}}}
+			s.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: new(int32(2))}}}
+			p.Hostname = "given"
+		},
 		"an empty securityContext": func(_ *batchv1.Job, p *corev1.PodSpec, c *corev1.Container) {
 			p.SecurityContext, c.SecurityContext = &corev1.PodSecurityContext{}, &corev1.SecurityContext{}
 		},
@@ -153,9 +166,17 @@ func TestCheckAccepts(t *testing.T) {
 			job := minimalJob(t)
 			spec := &job.Spec.Template.Spec
 			change(job, spec, &spec.Containers[0])
-			if err := check(job, jobcontrol.Recount); err != nil {
+			if err := check(job, jobcontrol.Tracked); err != nil {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+func TestCheckRefusesWhatAModeDoesNotKnow(t *testing.T) {
+	job := minimalJob(t)
+	job.Spec.CompletionMode, job.Spec.Completions = new(batchv1.IndexedCompletion), new(int32(3))
+	if err := check(job, jobcontrol.Recount); err == nil || !strings.Contains(err.Error(), "spec.completionMode: Forbidden: not supported by recount accounting") {
+		t.Errorf("error %v, want one with spec.completionMode", err)
 	}
 }
