@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -153,5 +155,34 @@ func TestREADMEShowsCompiledCode(t *testing.T) {
 	}
 	if !strings.Contains(string(example), indented.String()) {
 		t.Errorf("README.md shows code that is not in the example:\n%s", code)
+	}
+}
+
+// TestDeparturesAreTests: every test that docs/DEPARTURES.md names is there.
+func TestDeparturesAreTests(t *testing.T) {
+	page, err := os.ReadFile("docs/DEPARTURES.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("jobcontrol/*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tests strings.Builder
+	for _, file := range files {
+		code, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tests.Write(code)
+	}
+	named := regexp.MustCompile(`\| (Test\w+) \|`).FindAllStringSubmatch(string(page), -1)
+	if len(named) < 10 {
+		t.Errorf("%d tests are named", len(named))
+	}
+	for _, n := range named {
+		if !strings.Contains(tests.String(), "func "+n[1]+"(t *testing.T)") {
+			t.Errorf("%s is not there", n[1])
+		}
 	}
 }

@@ -13,7 +13,7 @@
 // What holds:
 //
 //   - No worker starts before both informers have told the Controller all
-//     there is, and a lookup of pods never scans a namespace.
+//     there is, and a lookup of a Job's pods never scans a namespace.
 //   - Objects of the informers are not changed, and nothing but their watches
 //     changes the caches.
 //   - A pod is deleted only if it still has the UID it was decided about, an
