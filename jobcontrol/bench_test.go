@@ -168,7 +168,9 @@ func TestAnUnchangedJobCostsTheSameAllocations(t *testing.T) {
 				s := m.running(n, 0)
 				return testing.AllocsPerRun(100, func() { decide(t, s) })
 			}
-			if few, many := allocs(10), allocs(10000); many > few {
+			// A slice that grew with the pods would take a dozen more. One more or
+			// less is the garbage collector's: it empties pools when it likes.
+			if few, many := allocs(10), allocs(10000); many > few+2 {
 				t.Errorf("%v allocations with 10,000 pods, %v with 10", many, few)
 			}
 		})

@@ -40,6 +40,10 @@ func TestProgramStopsAndContinues(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // of one that is left when the test fails
+		cmd.Process.Signal(syscall.SIGTERM)
+		cmd.Process.Signal(syscall.SIGCONT)
+	})
 	lines := bufio.NewScanner(stderr)
 	until := func(text string) {
 		t.Helper()
