@@ -1,6 +1,7 @@
 package jobcontrol
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -83,7 +84,9 @@ func (c *Controller) PodUpdated(old, cur *corev1.Pod) {
 		c.enqueue(was.key, 0)
 	}
 	if !isOwned {
-		c.orphanSeen(cur)
+		if wasOwned || !maps.Equal(old.Labels, cur.Labels) || slices.Contains(cur.Finalizers, c.cfg.Names.finalizer()) {
+			c.orphanSeen(cur) // nothing else makes it one to adopt or to let go
+		}
 		return
 	}
 	if cur.DeletionTimestamp != nil {

@@ -87,6 +87,9 @@ func TestPodEventsWake(t *testing.T) {
 		"an orphan changes so that it may": {func() {
 			h.controller.PodUpdated(changed(func(p *corev1.Pod) { p.OwnerReferences, p.Labels, p.ResourceVersion = nil, nil, "earlier" }), orphan)
 		}, true},
+		"an orphan changes in other ways": {func() {
+			h.controller.PodUpdated(changed(func(p *corev1.Pod) { p.OwnerReferences, p.ResourceVersion = nil, "earlier" }), orphan)
+		}, false},
 		"an orphan comes with other labels": {func() {
 			h.controller.PodAdded(changed(func(p *corev1.Pod) { p.OwnerReferences, p.Labels["app"] = nil, "y" }))
 		}, false},
