@@ -1,6 +1,7 @@
 package jobcontrol
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -18,7 +19,7 @@ type Backoff struct{ Base, Limit time.Duration }
 
 // after is the delay after this many failures in a row.
 func (b Backoff) after(failures int) time.Duration {
-	base, limit := orDefault(b.Base, 10*time.Second), orDefault(b.Limit, 10*time.Minute)
+	base, limit := cmp.Or(b.Base, 10*time.Second), cmp.Or(b.Limit, 10*time.Minute)
 	if failures <= 0 {
 		return 0
 	}

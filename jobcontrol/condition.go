@@ -1,6 +1,7 @@
 package jobcontrol
 
 import (
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -36,26 +37,26 @@ func trueCondition(status *batchv1.JobStatus, kind batchv1.JobConditionType) *ba
 // will not be otherwise again.
 func IsFinished(job *batchv1.Job) bool { return End(job) != nil }
 
-// setTrue makes the condition True at this time, for this cause. A condition
-// that is True already keeps its time and its cause. There is one entry a type.
-func setTrue(status *batchv1.JobStatus, kind batchv1.JobConditionType, why cause, now time.Time) {
-	c := Condition(status, kind)
-	if c == nil {
-		status.Conditions = append(status.Conditions, batchv1.JobCondition{Type: kind})
-		c = &status.Conditions[len(status.Conditions)-1]
-	}
-	if c.Status == corev1.ConditionTrue {
-		return
-	}
+// withCondition returns the conditions with the one of this type made new, in
+// the place of the old one if there is one. The conditions given stay as they are.
+func withCondition(conditions []batchv1.JobCondition, kind batchv1.JobConditionType, value corev1.ConditionStatus, why cause, now time.Time) []batchv1.JobCondition {
 	at := metav1.NewTime(now)
-	*c = batchv1.JobCondition{
+	c := batchv1.JobCondition{
 		Type:               kind,
-		Status:             corev1.ConditionTrue,
+		Status:             value,
 		LastProbeTime:      at,
 		LastTransitionTime: at,
 		Reason:             why.reason,
 		Message:            why.message,
 	}
+	conditions = slices.Clone(conditions)
+	for i := range conditions {
+		if conditions[i].Type == kind {
+			conditions[i] = c
+			return conditions
+		}
+	}
+	return append(conditions, c)
 }
 
 // cause is why a Job ends, in the words of its condition and its event.

@@ -1,6 +1,7 @@
 package jobcontrol
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,11 +122,11 @@ func (cfg Config) check() error {
 }
 
 func (cfg Config) withDefaults() Config {
-	cfg.Name = orDefault(cfg.Name, batchv1.JobControllerName)
-	cfg.Owner = orDefault(cfg.Owner, batchv1.SchemeGroupVersion.WithKind("Job"))
-	cfg.MaxInFlight = orDefault(cfg.MaxInFlight, 64)
-	cfg.BatchPeriod = orDefault(cfg.BatchPeriod, time.Second)
-	cfg.Patience = orDefault(cfg.Patience, 5*time.Minute)
+	cfg.Name = cmp.Or(cfg.Name, batchv1.JobControllerName)
+	cfg.Owner = cmp.Or(cfg.Owner, batchv1.SchemeGroupVersion.WithKind("Job"))
+	cfg.MaxInFlight = cmp.Or(cfg.MaxInFlight, 64)
+	cfg.BatchPeriod = cmp.Or(cfg.BatchPeriod, time.Second)
+	cfg.Patience = cmp.Or(cfg.Patience, 5*time.Minute)
 	if cfg.Clock == nil {
 		cfg.Clock = systemClock{}
 	}
@@ -133,14 +134,6 @@ func (cfg Config) withDefaults() Config {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	return cfg
-}
-
-func orDefault[T comparable](value, byDefault T) T {
-	var zero T
-	if value == zero {
-		return byDefault
-	}
-	return value
 }
 
 // systemClock is the one place of this package where the time is read.

@@ -43,18 +43,15 @@ func (p *tracked) endedPod(pod *corev1.Pod) endedPod {
 	return e
 }
 
-// cutShort looks at a tracked pod that has not ended when its Job does. When the
+// cutShort looks at a tracked pod, not listed, that has not ended when its Job does. When the
 // Job has failed it counts as failed, else it counts as nothing.
 func (l *ledger) cutShort(pod *corev1.Pod) endedPod {
 	e := endedPod{Pod: pod, index: noIndex}
 	if l.spec.indexed {
 		e.index = l.index(pod)
 	}
-	e.failed, e.listed = l.uncounted[pod.UID]
-	if !e.listed {
-		e.failed = l.carried && !l.success
-		e.ignored = !e.failed
-	}
+	e.failed = l.carried && !l.success
+	e.ignored = !e.failed
 	if e.failed {
 		l.judgePod(&e)
 	}

@@ -1,8 +1,8 @@
 package jobcontrol
 
 import (
+	"cmp"
 	"maps"
-	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -84,7 +84,7 @@ func (c *Controller) PodUpdated(old, cur *corev1.Pod) {
 		c.enqueue(was.key, 0)
 	}
 	if !isOwned {
-		if wasOwned || !maps.Equal(old.Labels, cur.Labels) || slices.Contains(cur.Finalizers, c.cfg.Names.finalizer()) {
+		if wasOwned || !maps.Equal(old.Labels, cur.Labels) || c.holds(cur) {
 			c.orphanSeen(cur) // nothing else makes it one to adopt or to let go
 		}
 		return
@@ -92,7 +92,7 @@ func (c *Controller) PodUpdated(old, cur *corev1.Pod) {
 	if cur.DeletionTimestamp != nil {
 		c.expectations.DeletionObserved(is.uid, cur.UID)
 	}
-	if !slices.Contains(cur.Finalizers, c.cfg.Names.finalizer()) {
+	if !c.holds(cur) {
 		c.releases.observed(is.uid, cur.UID)
 	}
 	c.noteOrphan(cur, is)
@@ -120,8 +120,8 @@ func (c *Controller) orphanSeen(pod *corev1.Pod) {
 	if metav1.GetControllerOfNoCopy(pod) != nil {
 		return // another kind's
 	}
-	if c.cfg.Accounting == Tracked && slices.Contains(pod.Finalizers, c.cfg.Names.finalizer()) {
-		key := keyOf(pod.Namespace, orDefault(pod.Labels[c.cfg.Names.jobName()], pod.Name))
+	if c.cfg.Accounting == Tracked && c.holds(pod) {
+		key := keyOf(pod.Namespace, cmp.Or(pod.Labels[c.cfg.Names.jobName()], pod.Name))
 		c.orphans.note(key, "")
 		c.queue.Add(key)
 	}

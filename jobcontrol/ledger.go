@@ -93,17 +93,7 @@ func (l *ledger) complete() bool {
 }
 
 func (l *ledger) setCondition(kind batchv1.JobConditionType, value corev1.ConditionStatus, why cause) {
-	l.status.Conditions = slices.Clone(l.status.Conditions)
-	at := metav1.NewTime(l.s.Now)
-	c := batchv1.JobCondition{
-		Type: kind, Status: value, LastProbeTime: at, LastTransitionTime: at,
-		Reason: why.reason, Message: why.message,
-	}
-	if old := Condition(&l.status, kind); old != nil {
-		*old = c
-	} else {
-		l.status.Conditions = append(l.status.Conditions, c)
-	}
+	l.status.Conditions = withCondition(l.status.Conditions, kind, value, why, l.s.Now)
 }
 
 // setIndexes writes the sets of indexes.

@@ -54,6 +54,11 @@ func hasEnded(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
+// isActive: a pod that has not ended and is not on its way out.
+func isActive(pod *corev1.Pod) bool {
+	return !hasEnded(pod) && pod.DeletionTimestamp == nil
+}
+
 func isReady(pod *corev1.Pod) bool {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady {

@@ -44,12 +44,17 @@ func (o *orphans) take(key string) []types.UID {
 // noteOrphan notes a pod that holds the finalizer and whose owner is not there
 // to remove it, as far as the cache knows. The worker looks again.
 func (c *Controller) noteOrphan(pod *corev1.Pod, owner owner) {
-	if c.cfg.Accounting != Tracked || !slices.Contains(pod.Finalizers, c.cfg.Names.finalizer()) {
+	if c.cfg.Accounting != Tracked || !c.holds(pod) {
 		return
 	}
 	if job, err := c.jobs.Job(pod.Namespace, owner.name); err != nil || c.isLost(job, owner.uid) {
 		c.orphans.note(owner.key, owner.uid)
 	}
+}
+
+// holds says whether the pod shows the finalizer.
+func (c *Controller) holds(pod *corev1.Pod) bool {
+	return slices.Contains(pod.Finalizers, c.cfg.Names.finalizer())
 }
 
 // isLost says whether the pods of this owner have nobody to count them, if job
@@ -78,8 +83,7 @@ func (c *Controller) releaseOrphansOf(ctx context.Context, namespace, name strin
 	if err != nil {
 		return err
 	}
-	held := slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return !slices.Contains(pod.Finalizers, c.cfg.Names.finalizer()) })
-	if len(held) == 0 {
+	if !slices.ContainsFunc(pods, c.holds) {
 		return nil
 	}
 	if owner != "" {
@@ -91,7 +95,7 @@ func (c *Controller) releaseOrphansOf(ctx context.Context, namespace, name strin
 			return nil
 		}
 	}
-	return c.releaseAll(ctx, owner, held)
+	return c.releaseAll(ctx, owner, pods)
 }
 
 // podsOf returns the pods of an owner, in a slice of the caller's; of none, those
@@ -123,7 +127,7 @@ func (c *Controller) podsOf(namespace string, owner types.UID) ([]*corev1.Pod, e
 func (c *Controller) releaseAll(ctx context.Context, job types.UID, pods []*corev1.Pod) error {
 	var held []Release
 	for _, pod := range pods {
-		if slices.Contains(pod.Finalizers, c.cfg.Names.finalizer()) {
+		if c.holds(pod) {
 			held = append(held, Release{Pod: pod})
 		}
 	}

@@ -116,11 +116,6 @@ func deletions(pods []*corev1.Pod, n int, reason string) []Deletion {
 	return chosen
 }
 
-// isActive: a pod that has not ended and is not on its way out.
-func isActive(pod *corev1.Pod) bool {
-	return !hasEnded(pod) && pod.DeletionTimestamp == nil
-}
-
 // interim: nothing comes before the one status.
 func (p *recount) interim(Decision, Result) Interim { return Interim{} }
 
@@ -189,11 +184,15 @@ func (p *recount) status(active, failed int32, end batchv1.JobConditionType) *ba
 	if status.StartTime == nil {
 		status.StartTime = new(metav1.NewTime(p.start))
 	}
-	switch {
-	case p.verdict != nil:
-		setTrue(status, end, *p.verdict, p.now)
-	case end == batchv1.JobComplete:
-		setTrue(status, end, cause{}, p.now)
+	if !news {
+		return status
+	}
+	var why cause // none for Complete, as the original has it
+	if p.verdict != nil {
+		why = *p.verdict
+	}
+	status.Conditions = withCondition(status.Conditions, end, corev1.ConditionTrue, why, p.now)
+	if end == batchv1.JobComplete {
 		status.CompletionTime = new(metav1.NewTime(latest(p.now, p.start)))
 	}
 	return status

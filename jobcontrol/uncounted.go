@@ -89,7 +89,7 @@ func (l *ledger) list(d Decision) {
 		}
 		l.mayRelease(pod)
 		switch {
-		case pod.ignored || pod.listed || !pod.isOfJob(l.spec.indexed):
+		case pod.ignored || !pod.isOfJob(l.spec.indexed):
 		case !pod.failed && l.spec.indexed:
 			completed = append(completed, pod.index)
 		case !pod.failed:

@@ -1,10 +1,7 @@
 package jobcontrol_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -96,33 +93,18 @@ func departure(v vector) string {
 // JOBCONTROL_VECTORS (default: testdata/tracked) through the pure core and through
 // Controller.Sync. Every status is one that an API server takes.
 func TestVectors(t *testing.T) {
-	dir := os.Getenv("JOBCONTROL_VECTORS")
-	if dir == "" {
-		dir = filepath.Join("testdata", "tracked")
-	}
-	var passed, failed, departed int
-	for _, file := range vectorFiles(t, dir) {
-		for line := range vectorLines(t, file) {
-			var v vector
-			if err := json.Unmarshal(line, &v); err != nil {
-				t.Fatalf("%s: %v", file, err)
-			}
-			diff := compareTracked(v.Want, plannedTracked(t, v))
-			if diff == "" {
-				diff = compareTracked(v.Want, syncedTracked(t, v))
-			}
-			switch {
-			case diff == "":
-				passed++
-			case departure(v) != "":
-				departed++
-				t.Logf("%s departs: %s", v.ID, departure(v))
-			default:
-				failed++
-				t.Errorf("%s (-want +got):\n%s", v.ID, diff)
-			}
+	passed, failed, departed := replay(t, "JOBCONTROL_VECTORS", "tracked", func(v vector) (diff, departs string) {
+		if diff = compareTracked(v.Want, plannedTracked(t, v)); diff == "" {
+			diff = compareTracked(v.Want, syncedTracked(t, v))
 		}
-	}
+		if diff == "" {
+			return "", ""
+		}
+		if departs = departure(v); departs != "" {
+			departs = v.ID + ": " + departs
+		}
+		return v.ID + " (-want +got):\n" + diff, departs
+	})
 	fmt.Printf("vectors: %d passed, %d failed, %d departures\n", passed, failed, departed)
 }
 
