@@ -1,0 +1,108 @@
+// Command cluster runs a Kubernetes control plane on loopback: etcd,
+// kube-apiserver and kube-controller-manager, built from the modules that
+// go.mod names. There is no scheduler, no kubelet and no network: pods stay
+// Pending until somebody says what became of them.
+//
+//	go run ./cluster
+//
+// prints the path of a kubeconfig once the API server is ready. Its data is in
+// a temporary folder, which goes when the program is told to stop.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"go.etcd.io/etcd/server/v3/etcdmain"
+	"k8s.io/component-base/cli"
+	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
+	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+)
+
+// defaultControllers are those of kube-controller-manager that Jobs meet.
+const defaultControllers = "job-controller,ttl-after-finished-controller," + quietControllers
+
+// quietControllers leave Jobs alone.
+const quietControllers = "garbage-collector-controller,namespace-controller,resourcequota-controller," +
+	"serviceaccount-controller,pod-garbage-collector-controller,clusterrole-aggregation-controller"
+
+// components are the programs that this one is made of: it starts itself anew
+// as each of them.
+var components = map[string]func(args []string){
+	"etcd":                    etcdmain.Main,
+	"kube-apiserver":          command(apiserver.NewAPIServerCommand),
+	"kube-controller-manager": command(controllermanager.NewControllerManagerCommand),
+}
+
+func command(of func() *cobra.Command) func(args []string) {
+	return func(args []string) {
+		c := of()
+		c.SetArgs(args[1:])
+		os.Exit(cli.Run(c))
+	}
+}
+
+func main() {
+	if len(os.Args) > 1 {
+		if component := components[os.Args[1]]; component != nil {
+			go exitAtEOF()
+			component(os.Args[1:])
+			return
+		}
+	}
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "cluster:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	withParent := flag.Bool("stdin", false, "stop when standard input ends, as it does with the program that holds it")
+	controllers := flag.String("controllers", defaultControllers, "the `controllers` of kube-controller-manager to run; \"quiet\": those that leave Jobs alone")
+	flag.Parse()
+	if *controllers == "quiet" {
+		*controllers = quietControllers
+	}
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if *withParent {
+		go func() {
+			awaitEOF()
+			stop()
+		}()
+	}
+
+	dir, err := os.MkdirTemp("", "jobwright-cluster-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	c := &cluster{dir: dir}
+	err = c.start(ctx, *controllers)
+	if err == nil {
+		fmt.Println(c.kubeconfig())
+		err = c.wait(ctx)
+	}
+	c.stop()
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// exitAtEOF ends a component with the program that started it, whatever that
+// one died of.
+func exitAtEOF() {
+	awaitEOF()
+	os.Exit(0)
+}
+
+func awaitEOF() { _, _ = io.Copy(io.Discard, os.Stdin) }
