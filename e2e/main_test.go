@@ -65,16 +65,12 @@ func isSet(name string) (set bool) {
 // startCluster builds and starts ./cluster and returns the path of its
 // kubeconfig. The cluster ends with this process, whatever that ends of.
 func startCluster() (kubeconfig string, stop func(), err error) {
-	dir, err := os.MkdirTemp("", "jobwright-e2e-")
+	// Kept from run to run, since it is large: it is linked anew when it must be.
+	cacheDir, err := os.UserCacheDir()
 	if err != nil {
 		return "", nil, err
 	}
-	defer func() {
-		if err != nil {
-			os.RemoveAll(dir)
-		}
-	}()
-	program := filepath.Join(dir, "cluster")
+	program := filepath.Join(cacheDir, "jobwright-e2e", "cluster")
 	if out, err := exec.Command("go", "build", "-o", program, "./cluster").CombinedOutput(); err != nil {
 		return "", nil, fmt.Errorf("build ./cluster: %w\n%s", err, out)
 	}
@@ -99,6 +95,5 @@ func startCluster() (kubeconfig string, stop func(), err error) {
 	return strings.TrimSpace(line), func() {
 		stdin.Close()
 		_ = cmd.Wait()
-		os.RemoveAll(dir)
 	}, nil
 }

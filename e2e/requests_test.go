@@ -212,13 +212,14 @@ func (q *requests) checkCreation(pod *corev1.Pod) error {
 	if !slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer) {
 		return fmt.Errorf("finalizers %v", pod.Finalizers)
 	}
-	if pod.Labels[batchv1.JobNameLabel] != owner.Name || pod.Labels[batchv1.ControllerUidLabel] != string(owner.UID) {
+	// A Job with a selector of its own has no labels but those of its template.
+	if uid, ok := pod.Labels[batchv1.ControllerUidLabel]; ok && (uid != string(owner.UID) || pod.Labels[batchv1.JobNameLabel] != owner.Name) {
 		return fmt.Errorf("labels %v do not name Job %s, %s", pod.Labels, owner.Name, owner.UID)
 	}
 	q.owned(owner)
 	index, indexed := pod.Annotations[batchv1.JobCompletionIndexAnnotation]
 	if indexed && (pod.Labels[batchv1.JobCompletionIndexAnnotation] != index || !strings.HasSuffix(pod.Spec.Hostname, "-"+index) ||
-		!strings.HasPrefix(pod.GenerateName, owner.Name+"-"+index+"-")) {
+		!strings.HasSuffix(pod.GenerateName, "-"+index+"-")) {
 		return fmt.Errorf("index %s is not that of label, hostname and name: %v, %q, %q", index, pod.Labels, pod.Spec.Hostname, pod.GenerateName)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
@@ -164,3 +165,22 @@ func (w *world) wantPods(job string, n int) {
 		w.t.Errorf("Job %s had %d pods, want %d", job, got, n)
 	}
 }
+
+// wantPatches compares how many pods were patched: one patch is what a pod needs.
+func (w *world) wantPatches(n int) {
+	w.t.Helper()
+	if got := w.requests.made()["patch pods"]; got != n {
+		w.t.Errorf("%d patches of pods, want %d", got, n)
+	}
+}
+
+// deletePod deletes a pod as a user does.
+func (w *world) deletePod(pod *corev1.Pod) {
+	w.t.Helper()
+	if err := w.client.CoreV1().Pods(w.namespace).Delete(w.t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// quick is a configuration that retries sooner than the default, which is 10 s.
+var quick = jobcontrol.Config{Backoff: time.Second, MaxBackoff: 4 * time.Second}

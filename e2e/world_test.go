@@ -16,6 +16,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -121,12 +122,10 @@ func (w *world) jobSeen(old, cur *batchv1.Job) {
 	if is.Failed < was.Failed || is.Succeeded < was.Succeeded && !scaled {
 		w.t.Errorf("Job %s counts down (S7): succeeded %d to %d, failed %d to %d", cur.Name, was.Succeeded, is.Succeeded, was.Failed, is.Failed)
 	}
-	if jobcontrol.IsFinished(old) && !statusEqual(was, is) {
+	if jobcontrol.IsFinished(old) && !equality.Semantic.DeepEqual(was, is) {
 		w.t.Errorf("Job %s changes after its end (S23): %+v to %+v", cur.Name, was, is)
 	}
 }
-
-func statusEqual(a, b batchv1.JobStatus) bool { return fmt.Sprintf("%+v", a) == fmt.Sprintf("%+v", b) }
 
 func (w *world) podSeen(pod *corev1.Pod, added bool) {
 	w.note(func() {
@@ -302,7 +301,7 @@ func (w *world) control(cfg kube.Config) *controller {
 func (c *controller) stop() error {
 	c.end()
 	<-c.done
-	if c.dead.Load() {
+	if c.dead.Load() || errors.Is(c.err, context.Canceled) { // before its caches had synced
 		return nil
 	}
 	return c.err
@@ -335,3 +334,6 @@ func asController(config *rest.Config) *rest.Config {
 	}
 	return as
 }
+
+// timeout tells when what must come has not.
+func (w *world) timeout() <-chan time.Time { return time.After(patience) }
