@@ -46,7 +46,8 @@ type Config struct {
 	MaxInFlight int
 	// BatchPeriod is the least time between two syncs of a Job that pods or
 	// status writes ask for: the first after quiet comes at once, a burst waits
-	// for its end. 0: 1 s; negative: there is no waiting.
+	// for its end. That the last living pod of a Job has ended does not wait. 0:
+	// 1 s; negative: there is no waiting.
 	BatchPeriod time.Duration
 	// Backoff is how long the replacement of a failed pod waits after the first
 	// failure since the last success; it doubles with each further one, up to
@@ -77,6 +78,7 @@ type Controller struct {
 
 	expectations *expectations.Tracker[types.UID]
 	releases     releases
+	living       living
 	orphans      orphans
 	memory       memory
 }

@@ -35,7 +35,7 @@ func (c *Controller) JobUpdated(old, cur *batchv1.Job) {
 		return
 	}
 	key := keyOf(cur.Namespace, cur.Name)
-	if old.UID != cur.UID || old.Generation != cur.Generation || cur.DeletionTimestamp != nil {
+	if old.UID != cur.UID || old.Generation != cur.Generation || cur.DeletionTimestamp != nil || c.memory.awaits(key) {
 		c.queue.Add(key)
 		return
 	}
@@ -58,6 +58,7 @@ func (c *Controller) PodAdded(pod *corev1.Pod) {
 		c.orphanSeen(pod)
 		return
 	}
+	c.living.seen(owner.uid, pod)
 	c.expectations.CreationObserved(owner.uid)
 	c.noteOrphan(pod, owner)
 	if pod.DeletionTimestamp != nil {
@@ -81,6 +82,7 @@ func (c *Controller) PodUpdated(old, cur *corev1.Pod) {
 	was, wasOwned := c.ownerOf(old)
 	is, isOwned := c.ownerOf(cur)
 	if wasOwned && was != is {
+		c.living.over(was.uid, old)
 		c.enqueue(was.key, 0)
 	}
 	if !isOwned {
@@ -89,6 +91,9 @@ func (c *Controller) PodUpdated(old, cur *corev1.Pod) {
 		}
 		return
 	}
+	if was != is {
+		c.living.seen(is.uid, cur)
+	}
 	if cur.DeletionTimestamp != nil {
 		c.expectations.DeletionObserved(is.uid, cur.UID)
 	}
@@ -96,9 +101,14 @@ func (c *Controller) PodUpdated(old, cur *corev1.Pod) {
 		c.releases.observed(is.uid, cur.UID)
 	}
 	c.noteOrphan(cur, is)
+	last := was == is && hasEnded(cur) && c.living.over(is.uid, old)
 	var delay time.Duration
 	if c.cfg.Accounting == Recount && cur.Status.Phase == corev1.PodFailed && old.Status.Phase != corev1.PodFailed {
 		delay = c.cfg.backoff().after(c.queue.NumRequeues(is.key))
+	}
+	if last && delay == 0 {
+		c.lastEnded(is)
+		return
 	}
 	c.enqueue(is.key, delay)
 }
@@ -111,6 +121,20 @@ func (c *Controller) PodDeleted(pod *corev1.Pod) {
 	}
 	c.expectations.DeletionObserved(owner.uid, pod.UID)
 	c.releases.observed(owner.uid, pod.UID)
+	if c.living.over(owner.uid, pod) {
+		c.lastEnded(owner)
+		return
+	}
+	c.enqueue(owner.key, 0)
+}
+
+// lastEnded asks for a sync of a Job of which no pod lives any more: at once,
+// since nothing more will come, unless pods asked for are still to be seen.
+func (c *Controller) lastEnded(owner owner) {
+	if c.expectations.Satisfied(owner.uid) {
+		c.queue.Add(owner.key)
+		return
+	}
 	c.enqueue(owner.key, 0)
 }
 

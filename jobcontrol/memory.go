@@ -24,6 +24,7 @@ type record struct {
 	// cache has shown it; wroteAt is when.
 	wrote   string
 	wroteAt time.Time
+	awaited bool // a sync has found the cache older than that
 	// failures is what back-off remembers; nil: nothing yet.
 	failures *Failures
 }
@@ -49,7 +50,7 @@ func (m *memory) begin(key string, uid types.UID, now time.Time) (before types.U
 // stale says whether the Job is older than what this process wrote last: a
 // decision made from it would be made twice. A cache that never catches up (it
 // was restored from a backup) is believed after patience.
-func (m *memory) stale(key string, job *batchv1.Job, now time.Time, patience time.Duration) bool {
+func (m *memory) stale(key string, job *batchv1.Job, now time.Time, patience time.Duration) (stale bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, known := m.records[key]
@@ -57,12 +58,20 @@ func (m *memory) stale(key string, job *batchv1.Job, now time.Time, patience tim
 		return false
 	}
 	order, err := resourceversion.CompareResourceVersion(job.ResourceVersion, r.wrote)
-	if err == nil && order < 0 && now.Sub(r.wroteAt) < patience {
-		return true
+	stale = err == nil && order < 0 && now.Sub(r.wroteAt) < patience
+	if r.awaited = stale; !stale {
+		r.wrote = ""
 	}
-	r.wrote = ""
 	m.records[key] = r
-	return false
+	return stale
+}
+
+// awaits says whether a sync of the key was put off until the cache shows what
+// was written.
+func (m *memory) awaits(key string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.records[key].awaited
 }
 
 // wrote notes the status that the sync of a key has written.
