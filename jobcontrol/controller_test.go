@@ -138,6 +138,22 @@ func TestBatching(t *testing.T) {
 		h.advance(time.Second)
 		h.wantStatus(1, 3, 0, "")
 	})
+	t.Run("and so does what comes while a sync takes its time", func(t *testing.T) {
+		h := newHarness(t, epoch, jobcontrol.Config{})
+		h.control.OnCall = func(call fake.Call) error {
+			if call.Verb == fake.Create && len(h.pods()) == 2 {
+				h.view.Deliver()
+				h.end(corev1.PodSucceeded, h.pods()[0])
+				h.view.Deliver()
+				h.clock.Advance(time.Minute)
+			}
+			return nil
+		}
+		h.submit(parallel(3, 3, 6))
+		h.wantStatus(3, 0, 0, "")
+		h.advance(time.Second)
+		h.wantStatus(2, 1, 0, "")
+	})
 	t.Run("nothing is waited for once the last pod has ended", func(t *testing.T) {
 		h := start(t, 3)
 		if syncs := endEach(h, h.pods()...); syncs != 2 {

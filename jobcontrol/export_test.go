@@ -1,6 +1,10 @@
 package jobcontrol
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // ExpectCreation makes the Controller wait for one pod of the Job.
 func ExpectCreation(c *Controller, job types.UID) { c.expectations.ExpectCreations(job, 1) }
@@ -28,8 +32,9 @@ func ExpectRelease(c *Controller, job, pod types.UID) { c.releases.expect(job, p
 
 // Remember makes the Controller remember these failures of the Job.
 func Remember(c *Controller, key string, job types.UID, f Failures) {
-	c.memory.begin(key, job, c.cfg.Clock.Now())
+	c.memory.begin(key, job)
 	c.memory.remember(key, f)
+	c.memory.end(key, time.Time{})
 }
 
 // Remembers is what the Controller remembers of the Job's failures.

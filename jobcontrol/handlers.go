@@ -194,8 +194,11 @@ func (c *Controller) ownerOf(pod *corev1.Pod) (owner, bool) {
 func keyOf(namespace, name string) string { return namespace + "/" + name }
 
 // enqueue asks for a sync after the delay, and not within the batch period of
-// the last one.
+// the last one, or of the one under way.
 func (c *Controller) enqueue(key string, delay time.Duration) {
+	if delay == 0 && c.cfg.BatchPeriod > 0 && c.memory.hold(key) {
+		return
+	}
 	since := c.cfg.Clock.Now().Sub(c.memory.lastSync(key))
 	if since >= 0 && since < c.cfg.BatchPeriod {
 		delay = max(delay, c.cfg.BatchPeriod-since)

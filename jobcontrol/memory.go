@@ -18,8 +18,10 @@ type memory struct {
 
 // record belongs to one UID: a Job recreated under its name starts a new one.
 type record struct {
-	uid    types.UID
-	synced time.Time // when the last sync began
+	uid     types.UID
+	running bool      // a sync is under way
+	again   bool      // and something has asked for another
+	synced  time.Time // when the last sync ended
 	// wrote is the resource version of the last status written, until the
 	// cache has shown it; wroteAt is when.
 	wrote   string
@@ -32,19 +34,46 @@ type record struct {
 // begin notes that a sync of the Job begins. It returns the UID that the key
 // stood for before, if it was another, so that what is kept about that one can
 // be dropped.
-func (m *memory) begin(key string, uid types.UID, now time.Time) (before types.UID) {
+func (m *memory) begin(key string, uid types.UID) (before types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, known := m.records[key]
 	if known && r.uid != uid {
 		before, r = r.uid, record{}
 	}
-	r.uid, r.synced = uid, now
+	r.uid, r.running, r.again = uid, true, false
 	if m.records == nil {
 		m.records = make(map[string]record)
 	}
 	m.records[key] = r
 	return before
+}
+
+// end notes that the sync of the key has ended, and says whether another was
+// asked for in the meantime.
+func (m *memory) end(key string, now time.Time) (again bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, known := m.records[key]
+	if known {
+		again = r.again
+		r.running, r.again, r.synced = false, false, now
+		m.records[key] = r
+	}
+	return again
+}
+
+// hold puts a sync that is asked for off until the batch period after the one
+// under way; false: there is none.
+func (m *memory) hold(key string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.records[key]
+	if r.running {
+		r.again = true
+		m.records[key] = r
+	}
+	return r.running
 }
 
 // stale says whether the Job is older than what this process wrote last: a
@@ -105,7 +134,7 @@ func (m *memory) remember(key string, f Failures) {
 	}
 }
 
-// lastSync is when the last sync of the key began; zero: there was none.
+// lastSync is when the last sync of the key ended; zero: there was none.
 func (m *memory) lastSync(key string) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()

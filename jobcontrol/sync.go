@@ -65,10 +65,19 @@ func (c *Controller) syncKey(ctx context.Context, key, namespace, name string, b
 		c.forget(key)
 		return c.syncFinished(ctx, job)
 	}
-	if before := c.memory.begin(key, job.UID, began); before != "" {
+	if before := c.memory.begin(key, job.UID); before != "" {
 		c.forgetJob(before)
 		c.queue.Forget(key)
 	}
+	next, err := c.syncUnfinished(ctx, key, job, began)
+	if again := c.memory.end(key, c.cfg.Clock.Now()); again && (next.After == 0 || next.After > c.cfg.BatchPeriod) {
+		next.After = c.cfg.BatchPeriod
+	}
+	return next, err
+}
+
+// syncUnfinished brings a Job that has not ended one step on.
+func (c *Controller) syncUnfinished(ctx context.Context, key string, job *batchv1.Job, began time.Time) (Next, error) {
 	if c.memory.stale(key, job, began, c.cfg.Patience) {
 		return Next{After: c.cfg.Patience}, nil // the event that shows the status we wrote comes sooner
 	}
