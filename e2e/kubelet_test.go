@@ -34,6 +34,8 @@ type kubelet struct {
 	termination time.Duration
 	// unbound pods stay without a node: a call less, where many are run.
 	unbound bool
+	// ended is told of the Job of each pod that has ended, if not nil.
+	ended func(job types.UID)
 
 	mu    sync.Mutex
 	lives map[types.UID]*life
@@ -121,6 +123,9 @@ func (k *kubelet) live(pod *corev1.Pod, l *life) {
 	select {
 	case <-after:
 		k.status(pod, terminated(pod, f))
+		if k.ended != nil {
+			k.ended(metav1.GetControllerOf(pod).UID)
+		}
 	case f := <-l.told:
 		k.status(pod, terminated(pod, f))
 	case <-l.deleting:

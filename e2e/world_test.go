@@ -43,6 +43,7 @@ type world struct {
 	client    kubernetes.Interface
 	requests  *requests // of the controllers
 	kubelet   *kubelet
+	ended     func(types.UID) // told once of each Job that ends, if not nil
 
 	mu        sync.Mutex
 	changed   chan struct{} // closed at the next change of what follows
@@ -114,6 +115,9 @@ func nameOf(obj any) string {
 // jobSeen notes a Job, and that no status of it takes back what one before said.
 func (w *world) jobSeen(old, cur *batchv1.Job) {
 	w.note(func() { w.jobs[cur.Name] = cur })
+	if w.ended != nil && jobcontrol.IsFinished(cur) && (old == nil || !jobcontrol.IsFinished(old)) {
+		w.ended(cur.UID)
+	}
 	if old == nil || old.UID != cur.UID || cur.Spec.ManagedBy == nil || *cur.Spec.ManagedBy != w.manager {
 		return
 	}
