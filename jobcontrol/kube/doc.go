@@ -5,17 +5,22 @@
 //
 //	err := kube.Run(ctx, client, kube.Config{})
 //
-// A program with informers of its own takes the parts instead: NewPodControl,
+// A program with informers of its own, or that waits until it leads, takes Wire,
+// which hangs a Controller on the informers of a factory; see the example of the
+// package. Where that does not fit it takes the parts: NewPodControl,
 // NewJobStore, NewPodStore and NewQueue are what jobcontrol.New asks for, and
-// JobHandler and PodHandler go to AddEventHandler. See the example of the
-// package.
+// JobHandler and PodHandler go to AddEventHandler.
+//
+// Trim is the transform with which informers keep of Jobs and pods what decisions
+// read, about 1.5 KB a pod. Run has it; informers of your own keep pods whole
+// unless they are given it.
 //
 // What holds:
 //
 //   - No worker starts before both informers have told the Controller all
 //     there is, and a lookup of a Job's pods never scans a namespace.
-//   - Objects of the informers are not changed, and nothing but their watches
-//     changes the caches.
+//   - One informer of pods serves all Jobs. Its objects are not changed, and
+//     nothing but its watch changes the cache; so with that of the Jobs.
 //   - A pod is deleted only if it still has the UID it was decided about, an
 //     expired Job (see NewExpiry) only if it has not changed since. The status
 //     goes through the status subresource, with the resource version it was

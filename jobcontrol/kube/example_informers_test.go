@@ -13,30 +13,20 @@ import (
 	"github.com/jobwright/jobwright/jobcontrol/kube"
 )
 
-// runJobs hangs a Controller on the informers of a program that has some, and
-// works until ctx ends. The other informers of the factory may run already.
-func runJobs(ctx context.Context, client kubernetes.Interface, factory informers.SharedInformerFactory, events record.EventRecorder) error {
-	jobs, pods := factory.Batch().V1().Jobs(), factory.Core().V1().Pods()
-	podStore, err := kube.NewPodStore(pods.Informer().GetIndexer())
-	if err != nil {
-		return err
-	}
+// runJobs works on Jobs until ctx ends, on the informers of a factory. That may
+// be one that the program has and others use, and may be running; then its pods
+// are trimmed only if nobody else needs what Trim leaves out.
+func runJobs(ctx context.Context, client kubernetes.Interface, events record.EventRecorder) error {
 	cfg := jobcontrol.Config{Logger: slog.Default(), Events: events}
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(kube.Trim(cfg.Names)))
 	queue := kube.NewQueue("jobs", cfg)
-	controller, err := jobcontrol.New(kube.NewJobStore(jobs.Lister(), client), podStore, kube.NewPodControl(client, events), queue, cfg)
-	if err != nil {
-		return err
-	}
-	jobsTold, err := jobs.Informer().AddEventHandler(kube.JobHandler(controller, cfg.Logger))
-	if err != nil {
-		return err
-	}
-	podsTold, err := pods.Informer().AddEventHandler(kube.PodHandler(controller, cfg.Logger))
+	defer queue.ShutDown()
+	controller, told, err := kube.Wire(client, factory, queue, cfg)
 	if err != nil {
 		return err
 	}
 	factory.StartWithContext(ctx)
-	if !cache.WaitFor(ctx, "", jobsTold.HasSyncedChecker(), podsTold.HasSyncedChecker()) {
+	if !cache.WaitFor(ctx, "", told...) {
 		return context.Cause(ctx)
 	}
 	return controller.Run(ctx, 5)
@@ -48,8 +38,7 @@ func Example_informers() {
 		client   kubernetes.Interface
 		recorder record.EventRecorder
 	)
-	factory := informers.NewSharedInformerFactory(client, 0)
-	if err := runJobs(ctx, client, factory, recorder); err != nil {
+	if err := runJobs(ctx, client, recorder); err != nil {
 		slog.Error("Jobs are no longer controlled", "error", err)
 	}
 }

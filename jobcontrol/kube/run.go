@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
+	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
@@ -33,6 +35,12 @@ type Config struct {
 	// net. Zero is never: nothing here depends on it.
 	Resync time.Duration
 
+	// Transform is what the informers do to Jobs and pods before they keep them.
+	// nil: Trim with the Controller's Names. If the Controller's Judgement has a
+	// function that is given pods, which may read anything, nil keeps all but
+	// managedFields; set Trim if what that keeps is enough for the function.
+	Transform cache.TransformFunc
+
 	// Workers is how many Jobs are synced at the same time. Zero is
 	// DefaultWorkers.
 	Workers int
@@ -49,7 +57,18 @@ func (c Config) withDefaults() Config {
 	if c.Component == "" {
 		c.Component = DefaultComponent
 	}
+	if c.Transform == nil {
+		c.Transform = transformFor(c.Controller)
+	}
 	return c
+}
+
+func transformFor(cfg jobcontrol.Config) cache.TransformFunc {
+	j := cfg.Judgement
+	if j.Failed != nil || j.Counts != nil || j.Delays != nil || j.DeletionOrder != nil {
+		return keepPods
+	}
+	return Trim(cfg.Names)
 }
 
 // Run controls the Jobs that client shows until ctx ends: it starts informers
@@ -71,8 +90,10 @@ func Run(ctx context.Context, client kubernetes.Interface, cfg Config) error {
 	queue := NewQueue(cfg.Component, cfg.Controller)
 	defer queue.ShutDown()
 
-	factory := informers.NewSharedInformerFactoryWithOptions(client, cfg.Resync, informers.WithNamespace(cfg.Namespace))
-	controller, told, err := wire(client, factory, queue, cfg.Controller)
+	factory := informers.NewSharedInformerFactoryWithOptions(client, cfg.Resync,
+		informers.WithNamespace(cfg.Namespace), informers.WithTransform(cfg.Transform))
+	factory.InformerFor(&corev1.Pod{}, newPodInformer(cfg.Namespace))
+	controller, told, err := Wire(client, factory, queue, cfg.Controller)
 	if err != nil {
 		return err
 	}
@@ -83,24 +104,39 @@ func Run(ctx context.Context, client kubernetes.Interface, cfg Config) error {
 	defer factory.Shutdown()
 	defer stopInforming()
 	factory.StartWithContext(informing)
-	// It is not enough that the caches are full: a pod from before that is told
-	// late would pass for one that a worker has asked for.
 	if !cache.WaitFor(ctx, "", told...) {
 		return context.Cause(ctx)
 	}
 	return controller.Run(ctx, cfg.Workers)
 }
 
-// wire hangs a new Controller on the informers of a factory, which is not
-// started. It returns what tells that the Controller has been told everything
-// there is.
-func wire(client kubernetes.Interface, factory informers.SharedInformerFactory, queue jobcontrol.Queue, cfg jobcontrol.Config) (*jobcontrol.Controller, []cache.DoneChecker, error) {
+// newPodInformer makes the informer of pods that a factory would, without its
+// index by namespace, which nothing here asks.
+func newPodInformer(namespace string) func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer {
+	return func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+		return coreinformers.NewPodInformer(client, namespace, resync, cache.Indexers{})
+	}
+}
+
+// Wire returns a new Controller that is fed by the informers of factory for Jobs
+// and pods, reads from their caches, writes through client and tells cfg.Events.
+// It starts nothing. Other users of the informers, Controllers included, are not
+// disturbed, and the informers may be running.
+//
+// Its Run may begin when all that told lists are done:
+//
+//	factory.StartWithContext(ctx)
+//	cache.WaitFor(ctx, "", told...)
+//
+// It is not enough that the caches have synced: a pod from before that is told
+// late would pass for one that a worker has asked for.
+func Wire(client kubernetes.Interface, factory informers.SharedInformerFactory, queue jobcontrol.Queue, cfg jobcontrol.Config) (controller *jobcontrol.Controller, told []cache.DoneChecker, err error) {
 	jobs, pods := factory.Batch().V1().Jobs(), factory.Core().V1().Pods()
 	podStore, err := NewPodStore(pods.Informer().GetIndexer())
 	if err != nil {
 		return nil, nil, err
 	}
-	controller, err := jobcontrol.New(NewJobStore(jobs.Lister(), client), podStore, NewPodControl(client, cfg.Events), queue, cfg)
+	controller, err = jobcontrol.New(NewJobStore(jobs.Lister(), client), podStore, NewPodControl(client, cfg.Events), queue, cfg)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
@@ -211,7 +210,7 @@ func TestExampleWiringWorks(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			ended <- runJobs(ctx, s, informers.NewSharedInformerFactory(s, 0), record.NewFakeRecorder(100))
+			ended <- runJobs(ctx, s, record.NewFakeRecorder(100))
 		}()
 		pass(time.Minute)
 		s.end(t, corev1.PodSucceeded)
