@@ -59,9 +59,6 @@ func prepare(ctx context.Context) error {
 // kubectl apply --server-side does.
 func apply(ctx context.Context, pattern string, want func(*unstructured.Unstructured) bool) error {
 	files, err := filepath.Glob(pattern)
-	if len(files) == 0 {
-		return nil
-	} // XXX
 	if err != nil || len(files) == 0 {
 		return fmt.Errorf("no files %s: %w", pattern, err)
 	}

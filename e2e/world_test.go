@@ -252,32 +252,63 @@ func (w *world) remove(name string, how metav1.DeletionPropagation) {
 // controller is one that runs in the test.
 type controller struct {
 	end  context.CancelFunc
-	dead atomic.Bool
 	done chan struct{}
 	err  error
+
+	dead atomic.Bool
+	// dies says of a request that the controller dies before it reaches the
+	// server, or before its answer comes. nil: it lives.
+	dies func(r request, answered bool) bool
+}
+
+// wrap cuts the controller off once it is dead.
+func (c *controller) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		var about request
+		if c.dies != nil {
+			var err error
+			if about, err = read(r); err != nil {
+				return nil, err
+			}
+			if !c.dead.Load() && c.dies(about, false) {
+				c.die()
+			}
+		}
+		if c.dead.Load() {
+			return nil, errKilled
+		}
+		response, err := next.RoundTrip(r)
+		if c.dies != nil && !c.dead.Load() && c.dies(about, true) {
+			c.die()
+		}
+		if c.dead.Load() && err == nil {
+			response.Body.Close()
+			return nil, errKilled
+		}
+		return response, err
+	})
+}
+
+func (c *controller) die() {
+	c.dead.Store(true)
+	c.end()
 }
 
 // control starts a controller of the world's Jobs, with the rights that the
 // manifests of examples/controller give. It ends with the test.
 func (w *world) control(cfg kube.Config) *controller {
 	w.t.Helper()
+	return w.start(&controller{}, cfg)
+}
+
+// start is control for a controller that may know when it is to die.
+func (w *world) start(c *controller, cfg kube.Config) *controller {
+	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &controller{end: cancel, done: make(chan struct{})}
+	c.end, c.done = cancel, make(chan struct{})
 	config := asController(admin)
 	config.Wrap(w.requests.wrap)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			if c.dead.Load() {
-				return nil, errKilled
-			}
-			response, err := next.RoundTrip(r)
-			if c.dead.Load() && err == nil {
-				response.Body.Close()
-				return nil, errKilled
-			}
-			return response, err
-		})
-	})
+	config.Wrap(c.wrap)
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		w.t.Fatal(err)
@@ -316,8 +347,7 @@ var errKilled = errors.New("this process is dead")
 // kill ends the controller as SIGKILL would, as far as others can tell: no
 // request of it reaches the server any more, and no answer reaches it.
 func (c *controller) kill() {
-	c.dead.Store(true)
-	c.end()
+	c.die()
 	<-c.done
 }
 
