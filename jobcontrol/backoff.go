@@ -85,15 +85,17 @@ func earliest(a, b time.Time) time.Time {
 }
 
 // PastFailures is what the pods of a Job tell of its failures so far: those that
-// are counted or listed in its status. It stands in for what a process has
+// are counted or listed in its status, and not on their way out. It stands in for what a process has
 // forgotten that was started anew.
 func PastFailures(job *batchv1.Job, pods []*corev1.Pod, names Names, now time.Time) Failures {
 	listed := readUncounted(job.Status.UncountedTerminatedPods)
 	var success *time.Time
 	var failed []*corev1.Pod
 	for _, pod := range pods {
+		held := slices.Contains(pod.Finalizers, names.finalizer())
 		switch {
-		case slices.Contains(pod.Finalizers, names.finalizer()) && !listed.has(pod.UID):
+		case held && !listed.has(pod.UID):
+		case !held && pod.DeletionTimestamp != nil: // let go to be deleted, which is no failure of its own
 		case pod.Status.Phase == corev1.PodSucceeded:
 			if success == nil {
 				success = new(time.Time)

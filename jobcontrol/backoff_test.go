@@ -6,6 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobwright/jobwright/fake"
 	"github.com/jobwright/jobwright/jobcontrol"
@@ -218,5 +219,9 @@ func TestFailuresRememberedInThePureCore(t *testing.T) {
 	}
 	if f := jobcontrol.PastFailures(stored(nil), made, jobcontrol.Names{}, epoch.Add(time.Hour)); f.SinceSuccess != 2 || !f.Last.Equal(at(50)) {
 		t.Errorf("told by the pods %+v, want the same", f)
+	}
+	made[1].DeletionTimestamp = &metav1.Time{Time: at(45)}
+	if f := jobcontrol.PastFailures(stored(nil), made, jobcontrol.Names{}, epoch.Add(time.Hour)); f.SinceSuccess != 1 || !f.Last.Equal(at(40)) {
+		t.Errorf("told by the pods %+v, want one failure: the pod that was deleted did not fail", f)
 	}
 }
