@@ -66,8 +66,8 @@ func benchmark(b *testing.B, jobs []*batchv1.Job, qps float32, run func(*world, 
 	writes := map[string]int{}
 	b.StopTimer()
 	for range b.N {
-		w := newWorld(b)
-		w.requests.unchecked = true
+		w := newSerialWorld(b)
+		w.requests.anyForm = true
 		w.kubelet.unbound = true
 		w.kubelet.fate = func(*corev1.Pod) (fate, bool) { return fate{after: 200 * time.Millisecond}, true }
 		successes := &moments{at: map[types.UID]time.Time{}}

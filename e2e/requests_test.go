@@ -26,8 +26,9 @@ type requests struct {
 	// hold is asked before a request goes out, if not nil; its error is the
 	// answer. after is told when the answer is there; its error replaces it.
 	hold, after func(request) error
-	// unchecked requests are only counted.
-	unchecked bool
+	// anyForm says that requests may be of other forms too: those of another
+	// controller, or about another kind.
+	anyForm bool
 
 	mu         sync.Mutex
 	counts     map[string]int
@@ -68,14 +69,14 @@ func (q *requests) roundTrip(next http.RoundTripper, r *http.Request) (*http.Res
 			return answer(r, err)
 		}
 	}
-	if !q.unchecked {
+	if !q.anyForm {
 		if fault := q.check(about, r); fault != nil {
 			q.violated("%s %s/%s: %v", about, about.namespace, about.name, fault)
 		}
 	}
 	q.count(about.String())
 	response, err := next.RoundTrip(r)
-	if err == nil && !q.unchecked && response.StatusCode == http.StatusUnprocessableEntity && !strings.Contains(about.String(), "patch pods") {
+	if err == nil && response.StatusCode == http.StatusUnprocessableEntity && !strings.Contains(about.String(), "patch pods") {
 		told, _ := io.ReadAll(response.Body)
 		response.Body.Close()
 		response.Body = io.NopCloser(bytes.NewReader(told))
@@ -162,7 +163,7 @@ func (q *requests) check(about request, r *http.Request) error {
 	case "list jobs", "watch jobs", "list pods", "watch pods", "get jobs", "get pods",
 		"create events", "patch events", "update events",
 		"get leases", "create leases", "update leases",
-		"create selfsubjectaccessreviews", "create selfsubjectrulesreviews":
+		"create selfsubjectaccessreviews", "create selfsubjectreviews":
 		return nil
 	case "create pods":
 		return decoded(about, q.checkCreation)

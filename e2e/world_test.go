@@ -53,12 +53,17 @@ type world struct {
 	created   map[types.UID]int // pods ever seen of a Job
 }
 
-// newWorld returns an empty namespace in which nothing runs yet but a kubelet.
-func newWorld(t testing.TB) *world {
+// newWorld returns an empty namespace in which nothing runs yet but a kubelet,
+// for a test that runs beside others.
+func newWorld(t *testing.T) *world {
 	t.Helper()
-	if t, ok := t.(*testing.T); ok {
-		t.Parallel()
-	}
+	t.Parallel()
+	return newSerialWorld(t)
+}
+
+// newSerialWorld is newWorld for a test that has the cluster for itself.
+func newSerialWorld(t testing.TB) *world {
+	t.Helper()
 	client, err := kubernetes.NewForConfig(admin)
 	if err != nil {
 		t.Fatal(err)
