@@ -2,6 +2,8 @@ package jobcontrol_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -82,28 +84,47 @@ func (m benchmarkMode) failing(n int) jobcontrol.Snapshot {
 	return s
 }
 
-// decide makes a whole decision; it says whether a status is to be written.
+// allDone are the results of as many calls as any benchmark asks for.
+var allDone = slices.Repeat([]jobcontrol.Call{jobcontrol.Done}, 100000)
+
+// snapshot is a Job with n pods of which as many have changed as the shape says.
+// Shuffled, they come as a cache lists them: in any order.
+func (m benchmarkMode) snapshot(shape string, n int) jobcontrol.Snapshot {
+	switch shape {
+	case "one-ended":
+		return m.running(n, 1)
+	case "all-ended":
+		return m.running(n, n)
+	case "all-ended-shuffled":
+		s := m.running(n, n)
+		rand.New(rand.NewPCG(1, 2)).Shuffle(n, func(i, k int) { s.Pods[i], s.Pods[k] = s.Pods[k], s.Pods[i] })
+		return s
+	case "failing":
+		return m.failing(n)
+	}
+	return m.running(n, 0)
+}
+
+// decide makes a whole decision, all of whose calls succeed; it says whether a
+// status is to be written.
 func decide(tb testing.TB, s jobcontrol.Snapshot) bool {
 	d, err := jobcontrol.Plan(s)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	r := jobcontrol.Result{Deleted: make([]jobcontrol.Call, len(d.Delete))}
-	for i := range r.Deleted {
-		r.Deleted[i] = jobcontrol.Done
-	}
-	return d.Interim(r).Status != nil || d.Settle(r).Status != nil
+	r := jobcontrol.Result{Deleted: allDone[:len(d.Delete)]}
+	interim := d.Interim(r)
+	r.Released = allDone[:len(interim.Release)]
+	outcome := d.Settle(r)
+	return interim.Status != nil || outcome.Status != nil
 }
 
 func BenchmarkPlan(b *testing.B) {
 	for _, m := range benchmarkModes {
-		for _, shape := range []string{"unchanged", "one-ended", "all-ended", "failing"} {
+		for _, shape := range []string{"unchanged", "one-ended", "all-ended", "all-ended-shuffled", "failing"} {
 			for _, n := range benchmarkSizes {
 				b.Run(fmt.Sprintf("%s/%s/pods=%d", m.name, shape, n), func(b *testing.B) {
-					s := m.running(n, map[string]int{"one-ended": 1, "all-ended": n}[shape])
-					if shape == "failing" {
-						s = m.failing(n)
-					}
+					s := m.snapshot(shape, n)
 					b.ReportAllocs()
 					for b.Loop() {
 						if decide(b, s) == (shape == "unchanged") {

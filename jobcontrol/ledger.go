@@ -13,28 +13,28 @@ import (
 // lists the pods that ended, and the one that counts them.
 type ledger struct {
 	*tracked
-	status batchv1.JobStatus // its slices are its own once changed
+	status batchv1.JobStatus // its slices may be shared
 	events []Event
 	// verdict is why the Job ends. carried says that it was carried out: no
 	// pod is active, so that every tracked pod may go.
 	verdict *cause
 	success bool
 	carried bool
-	full    bool // some pods had to stay for the next sync
-	release []Release
-	// completed are the indexes completed by what this status lists. The
-	// decision's own stay as they are.
-	completed Indexes
+	// outgoing are the decision's own and those that go because the Job ends.
+	outgoing outgoing
 }
 
 // newLedger writes the first status.
 func (p *tracked) newLedger(d Decision, r Result) *ledger {
-	l := &ledger{tracked: p, status: p.s.Job.Status, verdict: p.verdict, success: p.success, completed: p.completed}
+	l := &ledger{tracked: p, status: p.s.Job.Status, verdict: p.verdict, success: p.success, outgoing: p.outgoing}
 	deleted := l.countActions(d, r)
 	l.decide(int(deleted) == len(d.Delete))
 	l.startOrSuspend()
 	l.countUnheld()
-	l.list(d)
+	if l.ends() {
+		l.addUnended(d)
+	}
+	l.listOutgoing()
 	l.setIndexes()
 	return l
 }
@@ -81,6 +81,9 @@ func (l *ledger) decide(allDeleted bool) {
 	l.setCondition(kind, corev1.ConditionTrue, *l.verdict)
 }
 
+// ends says whether the Job has ended or goes, so that every pod may go.
+func (l *ledger) ends() bool { return l.carried || l.s.Job.DeletionTimestamp != nil }
+
 // complete says whether the Job has all that it asks for and nothing at work.
 func (l *ledger) complete() bool {
 	switch {
@@ -96,13 +99,32 @@ func (l *ledger) setCondition(kind batchv1.JobConditionType, value corev1.Condit
 	l.status.Conditions = withCondition(l.status.Conditions, kind, value, why, l.s.Now)
 }
 
+// listOutgoing lists the pods to release where they will be counted.
+func (l *ledger) listOutgoing() {
+	u := l.status.UncountedTerminatedPods
+	u.Succeeded = joined(u.Succeeded, l.outgoing.succeeded)
+	u.Failed = joined(u.Failed, l.outgoing.failed)
+}
+
+// joined returns the UIDs of both lists, and leaves both as they are.
+func joined(a, b []types.UID) []types.UID {
+	if len(a) == 0 {
+		return b
+	}
+	return slices.Concat(a, b)
+}
+
 // setIndexes writes the sets of indexes.
 func (l *ledger) setIndexes() {
 	if !l.spec.indexed {
 		return
 	}
-	l.status.CompletedIndexes = l.completed.String()
-	l.status.Succeeded = int32(l.completed.Len())
+	completed := l.completed
+	if l.outgoing.full {
+		completed = l.completedBefore.Union(l.outgoing.completed)
+	}
+	l.status.CompletedIndexes = completed.String()
+	l.status.Succeeded = int32(completed.Len())
 	if old := l.s.Job.Status.Succeeded; l.status.Succeeded < old && l.spec.completions != l.spec.parallelism {
 		l.status.Succeeded = old // the API lets it go down only together with completions
 	}
@@ -129,15 +151,20 @@ func equal[T comparable](a, b *T) bool {
 // countReleased writes the second status: what was released is counted, and
 // the terminal condition comes when nothing is left.
 func (l *ledger) countReleased(r Result) {
-	gone := make(map[types.UID]bool)
-	for i, call := range r.Released[:min(len(r.Released), len(l.release))] {
-		if call == Done {
-			gone[l.release[i].Pod.UID] = true
+	stays := make(map[types.UID]bool)
+	for i, release := range l.outgoing.release {
+		if i >= len(r.Released) || r.Released[i] != Done {
+			stays[release.Pod.UID] = true
 		}
 	}
-	l.setUncounted(func(uid types.UID) bool { return !gone[uid] })
+	for _, pod := range l.seen.listed {
+		if !l.ends() && l.waits(pod) {
+			stays[pod.UID] = true
+		}
+	}
+	l.keepUncounted(stays)
 	u := l.status.UncountedTerminatedPods
-	if !l.carried || l.full || len(u.Succeeded)+len(u.Failed) > 0 || *l.status.Terminating > 0 {
+	if !l.carried || l.outgoing.full || len(u.Succeeded)+len(u.Failed) > 0 || *l.status.Terminating > 0 {
 		return
 	}
 	if l.status.StartTime == nil { // an end needs a start, also that of a suspended Job
@@ -166,7 +193,7 @@ func (l *ledger) endEvents() (events []Event) {
 // interim is the status to write before pods are released.
 func (p *tracked) interim(d Decision, r Result) Interim {
 	l := p.newLedger(d, r)
-	out := Interim{Release: l.release, Failures: p.s.Failures}
+	out := Interim{Release: l.outgoing.release, Failures: p.s.Failures}
 	if l.changed(&p.s.Job.Status) {
 		out.Status, out.Events, out.Failures = l.status.DeepCopy(), l.events, p.failures
 	}

@@ -19,11 +19,11 @@ type observation struct {
 	// unindexed counts active pods without an index below completions.
 	unindexed int32
 	// listed are the pods of uncountedTerminatedPods that still hold the
-	// finalizer, failed those that failed since, in the order of index and name.
+	// finalizer, failed those that failed since, in the order of index and UID.
 	// succeeded are the first of those that succeeded since, of all the
 	// newSucceeded; ignored are those that ended without outcome.
 	listed, failed, ignored []endedPod
-	succeeded               firstEnded
+	succeeded               firstPods
 	newSucceeded            int32
 	// unended counts the pods that hold the finalizer and have not ended.
 	unended int32
@@ -89,9 +89,9 @@ func (p *tracked) observe(pods []*corev1.Pod, active, succeeded *indexBits) {
 		switch {
 		case !holds:
 		case ended || pod.DeletionTimestamp != nil && p.hasFailed(pod):
-			p.observeEnded(p.endedPod(pod), succeeded)
+			p.observeEnded(pod, succeeded)
 		case p.uncounted.has(pod.UID):
-			p.observeEnded(p.endedPod(pod), succeeded)
+			p.observeEnded(pod, succeeded)
 			o.unended++
 		default:
 			o.unended++
@@ -101,24 +101,36 @@ func (p *tracked) observe(pods []*corev1.Pod, active, succeeded *indexBits) {
 	o.succeeded.trim()
 }
 
-func (p *tracked) observeEnded(e endedPod, succeeded *indexBits) {
+func (p *tracked) observeEnded(pod *corev1.Pod, succeeded *indexBits) {
 	o := &p.seen
-	if !e.failed && !e.ignored && e.index != noIndex {
-		succeeded.add(e.index)
+	if pod.Status.Phase == corev1.PodSucceeded && !p.uncounted.has(pod.UID) {
+		p.observeSucceeded(p.indexed(pod), succeeded)
+		return
 	}
+	e := p.endedPod(pod)
 	switch {
 	case e.listed:
 		o.listed = append(o.listed, e)
+		if !e.failed && e.index != noIndex {
+			succeeded.add(e.index)
+		}
 	case e.ignored:
 		o.ignored = append(o.ignored, e)
 	case e.failed:
 		o.failed = append(o.failed, e)
 	default:
-		if e.isOfJob(p.spec.indexed) {
-			o.newSucceeded++
-		}
-		o.succeeded.offer(e)
+		p.observeSucceeded(e.indexedPod, succeeded)
 	}
+}
+
+func (p *tracked) observeSucceeded(pod indexedPod, succeeded *indexBits) {
+	if pod.index != noIndex {
+		succeeded.add(pod.index)
+	}
+	if pod.isOfJob(p.spec.indexed) {
+		p.seen.newSucceeded++
+	}
+	p.seen.succeeded.offer(pod)
 }
 
 func (p *tracked) observeActive(pod *corev1.Pod, marked bool, active *indexBits) {

@@ -81,7 +81,8 @@ type Interim struct {
 	// Failures is what to remember of the Job's failures once Status is written.
 	Failures Failures
 	// Release lists the pods to remove the finalizer from. Every one is to be
-	// tried, whatever becomes of the others; one that is gone is Done.
+	// tried, whatever becomes of the others; one that is gone is Done. The list is
+	// the Decision's: read-only.
 	Release []Release
 }
 

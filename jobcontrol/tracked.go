@@ -38,6 +38,8 @@ type tracked struct {
 	// waiting holds, by index, the failed pod that must stay until its
 	// replacement has taken over its failure counts.
 	waiting map[int]endedPod
+	// outgoing are the pods to release, beside those that go if the Job ends.
+	outgoing outgoing
 	// manages says that this sync sees to the number of pods, and so may write
 	// that the Job is suspended or resumed.
 	manages bool
@@ -57,6 +59,7 @@ func planTracked(s Snapshot, spec jobSpec) (Decision, error) {
 	p.observe(s.Pods, &active, &succeeded)
 	p.count(&succeeded)
 	p.findWaiting(&active)
+	p.findOutgoing()
 	p.judge()
 
 	d := Decision{accounts: p}
