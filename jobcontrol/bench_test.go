@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,7 +57,7 @@ func (m benchmarkMode) running(n, ended int) jobcontrol.Snapshot {
 func benchmarkPod(i int, indexed bool) *corev1.Pod {
 	const index = "batch.kubernetes.io/job-completion-index"
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "ns", Name: fmt.Sprintf("j-%06d", i), UID: types.UID(fmt.Sprintf("pod-%06d", i)),
+		Namespace: "ns", Name: fmt.Sprintf("j-%06d", i), UID: types.UID(fmt.Sprintf("%08x-9b1d-4c1e-8f2a-%012x", uint32(i)<<12, i)),
 		Labels:     map[string]string{"batch.kubernetes.io/controller-uid": "job-uid", "batch.kubernetes.io/job-name": "j"},
 		Finalizers: []string{batchv1.JobTrackingFinalizer},
 	}}
@@ -153,6 +154,42 @@ func BenchmarkScan(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkList is Scan and what no decision about many ended pods can do
+// without: the 500 whose UIDs come first are sorted, listed in a status of the
+// caller's own and named as those to release.
+func BenchmarkList(b *testing.B) {
+	for _, m := range benchmarkModes[1:] {
+		for _, shape := range []string{"all-ended", "all-ended-shuffled"} {
+			for _, n := range benchmarkSizes {
+				b.Run(fmt.Sprintf("%s/%s/pods=%d", m.name, shape, n), func(b *testing.B) {
+					s := m.snapshot(shape, n)
+					b.ReportAllocs()
+					for b.Loop() {
+						scan(s.Pods, m.indexed)
+						if status, release := list(s.Pods); len(status.UncountedTerminatedPods.Succeeded) != len(release) {
+							b.Fatal("not all are listed")
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+func list(pods []*corev1.Pod) (batchv1.JobStatus, []jobcontrol.Release) {
+	byUID := func(a, b *corev1.Pod) int { return strings.Compare(string(a.UID), string(b.UID)) }
+	if !slices.IsSortedFunc(pods, byUID) {
+		pods = slices.SortedFunc(slices.Values(pods), byUID)
+	}
+	pods = pods[:min(len(pods), 500)]
+	uids := make([]types.UID, len(pods))
+	release := make([]jobcontrol.Release, len(pods))
+	for i, pod := range pods {
+		uids[i], release[i] = pod.UID, jobcontrol.Release{Pod: pod, Reason: "it is counted"}
+	}
+	return batchv1.JobStatus{UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{Succeeded: uids}}, release
 }
 
 func scan(pods []*corev1.Pod, indexed bool) (seen int) {
