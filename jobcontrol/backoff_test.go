@@ -166,7 +166,7 @@ func TestB49ARestartKeepsTheBackoff(t *testing.T) {
 			t.Errorf("replaced after %v, want 40s", got)
 		}
 	})
-	t.Run("the last failure was listed and not released", func(t *testing.T) {
+	t.Run("the last failure was listed and not untracked", func(t *testing.T) {
 		h := fail(t)
 		h.refuse(func(call fake.Call) bool { return call.Verb == fake.Patch })
 		h.view.Deliver()

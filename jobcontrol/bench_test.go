@@ -115,7 +115,7 @@ func decide(tb testing.TB, s jobcontrol.Snapshot) bool {
 	}
 	r := jobcontrol.Result{Deleted: allDone[:len(d.Delete)]}
 	interim := d.Interim(r)
-	r.Released = allDone[:len(interim.Release)]
+	r.Untracked = allDone[:len(interim.Untrack)]
 	outcome := d.Settle(r)
 	return interim.Status != nil || outcome.Status != nil
 }
@@ -158,7 +158,7 @@ func BenchmarkScan(b *testing.B) {
 
 // BenchmarkList is Scan and what no decision about many ended pods can do
 // without: the 500 whose UIDs come first are sorted, listed in a status of the
-// caller's own and named as those to release.
+// caller's own and named as those to untrack.
 func BenchmarkList(b *testing.B) {
 	for _, m := range benchmarkModes[1:] {
 		for _, shape := range []string{"all-ended", "all-ended-shuffled"} {
@@ -168,7 +168,7 @@ func BenchmarkList(b *testing.B) {
 					b.ReportAllocs()
 					for b.Loop() {
 						scan(s.Pods, m.indexed)
-						if status, release := list(s.Pods); len(status.UncountedTerminatedPods.Succeeded) != len(release) {
+						if status, untrack := list(s.Pods); len(status.UncountedTerminatedPods.Succeeded) != len(untrack) {
 							b.Fatal("not all are listed")
 						}
 					}
@@ -178,18 +178,18 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-func list(pods []*corev1.Pod) (batchv1.JobStatus, []jobcontrol.Release) {
+func list(pods []*corev1.Pod) (batchv1.JobStatus, []jobcontrol.Untracking) {
 	byUID := func(a, b *corev1.Pod) int { return strings.Compare(string(a.UID), string(b.UID)) }
 	if !slices.IsSortedFunc(pods, byUID) {
 		pods = slices.SortedFunc(slices.Values(pods), byUID)
 	}
 	pods = pods[:min(len(pods), 500)]
 	uids := make([]types.UID, len(pods))
-	release := make([]jobcontrol.Release, len(pods))
+	untrack := make([]jobcontrol.Untracking, len(pods))
 	for i, pod := range pods {
-		uids[i], release[i] = pod.UID, jobcontrol.Release{Pod: pod, Reason: "it is counted"}
+		uids[i], untrack[i] = pod.UID, jobcontrol.Untracking{Pod: pod, Reason: "it is counted"}
 	}
-	return batchv1.JobStatus{UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{Succeeded: uids}}, release
+	return batchv1.JobStatus{UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{Succeeded: uids}}, untrack
 }
 
 func scan(pods []*corev1.Pod, indexed bool) (seen int) {

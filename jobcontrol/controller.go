@@ -76,7 +76,7 @@ type Controller struct {
 	cfg Config // with the defaults in place
 
 	expectations *expectations.Tracker[types.UID]
-	releases     releases
+	untracked    untracked
 	orphans      orphans
 	memory       memory
 }

@@ -10,7 +10,7 @@ type endedPod struct {
 	indexedPod
 	failed  bool // else it succeeded
 	listed  bool // its UID is in uncountedTerminatedPods
-	ignored bool // it has no outcome: it is released and counts nowhere
+	ignored bool // it has no outcome: it is untracked and counts nowhere
 
 	// Of a pod that failed: whether it counts towards the limits, and what the
 	// policy says.

@@ -93,7 +93,7 @@ func (c *Controller) PodUpdated(old, cur *corev1.Pod) {
 		c.expectations.DeletionObserved(is.uid, cur.UID)
 	}
 	if !c.holds(cur) {
-		c.releases.observed(is.uid, cur.UID)
+		c.untracked.observed(is.uid, cur.UID)
 	}
 	c.noteOrphan(cur, is)
 	var delay time.Duration
@@ -110,7 +110,7 @@ func (c *Controller) PodDeleted(pod *corev1.Pod) {
 		return
 	}
 	c.expectations.DeletionObserved(owner.uid, pod.UID)
-	c.releases.observed(owner.uid, pod.UID)
+	c.untracked.observed(owner.uid, pod.UID)
 	c.enqueue(owner.key, 0)
 }
 

@@ -99,7 +99,7 @@ func (l *ledger) setCondition(kind batchv1.JobConditionType, value corev1.Condit
 	l.status.Conditions = withCondition(l.status.Conditions, kind, value, why, l.s.Now)
 }
 
-// listOutgoing lists the pods to release where they will be counted.
+// listOutgoing lists the pods to untrack where they will be counted.
 func (l *ledger) listOutgoing() {
 	u := l.status.UncountedTerminatedPods
 	u.Succeeded = joined(u.Succeeded, l.outgoing.succeeded)
@@ -148,13 +148,13 @@ func equal[T comparable](a, b *T) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }
 
-// countReleased writes the second status: what was released is counted, and
+// countUntracked writes the second status: what was untracked is counted, and
 // the terminal condition comes when nothing is left.
-func (l *ledger) countReleased(r Result) {
+func (l *ledger) countUntracked(r Result) {
 	stays := make(map[types.UID]bool)
-	for i, release := range l.outgoing.release {
-		if i >= len(r.Released) || r.Released[i] != Done {
-			stays[release.Pod.UID] = true
+	for i, out := range l.outgoing.untrack {
+		if i >= len(r.Untracked) || r.Untracked[i] != Done {
+			stays[out.Pod.UID] = true
 		}
 	}
 	for _, pod := range l.seen.listed {
@@ -190,10 +190,10 @@ func (l *ledger) endEvents() (events []Event) {
 	return append(events, Event{corev1.EventTypeNormal, "Completed", "Job completed"})
 }
 
-// interim is the status to write before pods are released.
+// interim is the status to write before pods are untracked.
 func (p *tracked) interim(d Decision, r Result) Interim {
 	l := p.newLedger(d, r)
-	out := Interim{Release: l.outgoing.release, Failures: p.s.Failures}
+	out := Interim{Untrack: l.outgoing.untrack, Failures: p.s.Failures}
 	if l.changed(&p.s.Job.Status) {
 		out.Status, out.Events, out.Failures = l.status.DeepCopy(), l.events, p.failures
 	}
@@ -205,7 +205,7 @@ func (p *tracked) settle(d Decision, r Result) Outcome {
 	l := p.newLedger(d, r)
 	first := l.status
 	l.events = nil
-	l.countReleased(r)
+	l.countUntracked(r)
 	out := Outcome{Wake: p.wake, Retry: r.Err, Forget: r.Err == nil}
 	if l.changed(&first) {
 		out.Status, out.Events = l.status.DeepCopy(), l.events

@@ -115,7 +115,7 @@ func TestPoint8CallsAreBounded(t *testing.T) {
 				peaks[what] = peak.Load()
 			}
 			measure("creations", func() { h.submit(parallel(300, 600, 6)) })
-			measure("releases and creations", func() { h.endAt(corev1.PodSucceeded, 0, h.live()...) })
+			measure("finalizers and creations", func() { h.endAt(corev1.PodSucceeded, 0, h.live()...) })
 			measure("deletions", func() { h.suspend(true) })
 			measure("creations again", func() { h.suspend(false) })
 			measure("orphans", func() { h.deleteJob(metav1.DeletePropagationBackground) })

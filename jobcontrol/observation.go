@@ -12,7 +12,7 @@ import (
 type observation struct {
 	active, ready, terminating int32
 	// stray counts live pods without finalizer: a scale-down or suspension that
-	// was cut short released them and did not come to delete them.
+	// was cut short untracked them and did not come to delete them.
 	stray int32
 	// restarts of the containers of pods that may still end well.
 	restarts int32
@@ -32,13 +32,13 @@ type observation struct {
 // isTracked says whether a pod holds the finalizer, as far as this process
 // knows: it is still to be counted.
 func (p *tracked) isTracked(pod *corev1.Pod) bool {
-	return slices.Contains(pod.Finalizers, p.finalizer) && !p.isReleasing(pod.UID)
+	return slices.Contains(pod.Finalizers, p.finalizer) && !p.wasUntracked(pod.UID)
 }
 
-// isReleasing says whether the pod's finalizer was removed, though it may show.
-func (p *tracked) isReleasing(uid types.UID) bool {
-	_, releasing := p.s.Releasing[uid]
-	return releasing
+// wasUntracked says whether the pod's finalizer was removed, though it may show.
+func (p *tracked) wasUntracked(uid types.UID) bool {
+	_, untracked := p.s.Untracked[uid]
+	return untracked
 }
 
 // index is the pod's completion index if it is one of the Job's.
@@ -74,7 +74,7 @@ func (p *tracked) observe(pods []*corev1.Pod, active, succeeded *indexBits) {
 	o := &p.seen
 	for _, pod := range pods {
 		marked := slices.Contains(pod.Finalizers, p.finalizer)
-		holds := marked && !p.isReleasing(pod.UID)
+		holds := marked && !p.wasUntracked(pod.UID)
 		ended := hasEnded(pod)
 		switch {
 		case ended:

@@ -7,10 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// outgoing are the pods to be released in a sync, and where each of them will
+// outgoing are the pods to untrack in a sync, and where each of them will
 // be counted: as many as the status has room for.
 type outgoing struct {
-	release           []Release
+	untrack           []Untracking
 	succeeded, failed []types.UID
 	completed         Indexes
 	// room is how many pods the status can still list; full says that some had
@@ -74,19 +74,19 @@ func (l *ledger) addUnended(d Decision) {
 }
 
 // unended are the first tracked pods that have not ended and that the decision
-// does not release by itself.
+// does not untrack by itself.
 func (l *ledger) unended(d Decision) (unended firstPods) {
-	released := make(map[types.UID]bool)
+	untracked := make(map[types.UID]bool)
 	for _, deletion := range d.Delete {
-		if deletion.Release {
-			released[deletion.Pod.UID] = true
+		if deletion.Untrack {
+			untracked[deletion.Pod.UID] = true
 		}
 	}
 	for _, pod := range l.s.Pods {
 		if hasEnded(pod) || !l.isTracked(pod) || l.uncounted.has(pod.UID) || pod.DeletionTimestamp != nil && l.hasFailed(pod) {
 			continue
 		}
-		if !released[pod.UID] {
+		if !untracked[pod.UID] {
 			unended.offer(l.indexed(pod))
 		}
 	}
@@ -95,7 +95,7 @@ func (l *ledger) unended(d Decision) (unended firstPods) {
 }
 
 func (o *outgoing) add(pod *corev1.Pod) {
-	o.release = append(o.release, Release{Pod: pod, Reason: "it is counted or will never be"})
+	o.untrack = append(o.untrack, Untracking{Pod: pod, Reason: "it is counted or will never be"})
 }
 
 // addFailed adds a pod that counts as failed or as nothing.
@@ -114,7 +114,7 @@ func (o *outgoing) addFailed(pod endedPod, indexed bool) {
 func (p *tracked) addSucceeded(o *outgoing) {
 	pods := p.seen.succeeded.pods
 	o.full = o.full || p.seen.succeeded.cut
-	o.release = slices.Grow(o.release, len(pods))
+	o.untrack = slices.Grow(o.untrack, len(pods))
 	if !p.spec.indexed {
 		o.succeeded = make([]types.UID, 0, len(pods))
 	}
@@ -137,7 +137,7 @@ func (p *tracked) addSucceeded(o *outgoing) {
 
 // clip has what is added later not be shared.
 func (o *outgoing) clip() {
-	o.release, o.failed = slices.Clip(o.release), slices.Clip(o.failed)
+	o.untrack, o.failed = slices.Clip(o.untrack), slices.Clip(o.failed)
 }
 
 // waits says whether a pod stays for its replacement.

@@ -19,7 +19,7 @@ func (p *tracked) countFailedIndexes() {
 		return
 	}
 	var failed []int
-	for _, pod := range p.unreleasedFailures() {
+	for _, pod := range p.trackedFailures() {
 		if pod.index != noIndex && p.failsIndex(pod) {
 			failed = append(failed, pod.index)
 		}
@@ -27,8 +27,8 @@ func (p *tracked) countFailedIndexes() {
 	p.failedIndexes = p.failedBefore.Union(indexesOf(failed)).Without(p.completed)
 }
 
-// unreleasedFailures are the failed pods that still hold the finalizer.
-func (p *tracked) unreleasedFailures() []endedPod {
+// trackedFailures are the failed pods that still hold the finalizer.
+func (p *tracked) trackedFailures() []endedPod {
 	failures := slices.Clone(p.seen.failed)
 	for _, pod := range p.seen.listed {
 		if pod.failed {
@@ -70,7 +70,7 @@ func (p *tracked) findWaiting(active *indexBits) {
 	if p.spec.perIndex == nil {
 		return
 	}
-	for _, pod := range p.unreleasedFailures() {
+	for _, pod := range p.trackedFailures() {
 		if pod.index == noIndex || active.has(pod.index) || p.completed.Has(pod.index) || p.failedIndexes.Has(pod.index) {
 			continue
 		}

@@ -192,18 +192,18 @@ func TestADecidedSuspendedJobGetsAStartTime(t *testing.T) {
 
 func TestSuspensionWaitsForNothing(t *testing.T) {
 	job := of(and(sized(3, 3, 6), suspended))
-	t.Run("every active pod is released and deleted, Pending ones too", func(t *testing.T) {
+	t.Run("every active pod is untracked and deleted, Pending ones too", func(t *testing.T) {
 		turn := turnOf(t, known(job, held("RPUrS")))
 		if len(turn.Delete) != 3 || turn.status.Active != 0 || *turn.status.Terminating != 4 {
 			t.Errorf("deletes %d, active %d, terminating %d", len(turn.Delete), turn.status.Active, *turn.status.Terminating)
 		}
 		for _, d := range turn.Delete {
-			if !d.Release {
+			if !d.Untrack {
 				t.Errorf("pod %s would count as failed", d.Pod.Name)
 			}
 		}
 	})
-	t.Run("S39 what a crash left between release and deletion is deleted too", func(t *testing.T) {
+	t.Run("S39 what a crash left between untracking and deletion is deleted too", func(t *testing.T) {
 		turn := turnOf(t, known(job, pods("RR")))
 		if len(turn.Delete) != 2 || turn.status.Active != 0 {
 			t.Errorf("deletes %d, active %d", len(turn.Delete), turn.status.Active)

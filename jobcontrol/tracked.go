@@ -38,7 +38,7 @@ type tracked struct {
 	// waiting holds, by index, the failed pod that must stay until its
 	// replacement has taken over its failure counts.
 	waiting map[int]endedPod
-	// outgoing are the pods to release, beside those that go if the Job ends.
+	// outgoing are the pods to untrack, beside those that go if the Job ends.
 	outgoing outgoing
 	// manages says that this sync sees to the number of pods, and so may write
 	// that the Job is suspended or resumed.

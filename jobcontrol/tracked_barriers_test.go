@@ -78,8 +78,8 @@ func TestS12AnEndWaitsForPodsThatFoundNoPlace(t *testing.T) {
 			if turn.end() != "" || turn.status.Succeeded != 500 {
 				t.Fatalf("ends %q, succeeded %d; want no end with one pod left", turn.end(), turn.status.Succeeded)
 			}
-			for _, release := range turn.interim.Release {
-				release.Pod.Finalizers = nil
+			for _, untrack := range turn.interim.Untrack {
+				untrack.Pod.Finalizers = nil
 			}
 			job.Status = turn.status
 			if turn = turnOf(t, known(job, made)); turn.end() != "CompleteCompletionsReached" || turn.status.Succeeded != n {

@@ -72,7 +72,7 @@ func TestNamesAreConfiguration(t *testing.T) {
 	})
 }
 
-// TestTheOrderOfASync is a contract: list, release, count, end.
+// TestTheOrderOfASync is a contract: list, untrack, count, end.
 func TestTheOrderOfASync(t *testing.T) {
 	h := newHarness(t, epoch, unbatched)
 	h.submit(parallel(2, 2, 6))
@@ -80,7 +80,7 @@ func TestTheOrderOfASync(t *testing.T) {
 	note := func(what string) { order = append(order, what) }
 	h.control.OnCall = func(call fake.Call) error {
 		if u := h.job().Status.UncountedTerminatedPods; !slices.Contains(u.Succeeded, call.Pod.UID) {
-			t.Errorf("S2 pod %s is released before it is listed", call.Pod.Name)
+			t.Errorf("S2 pod %s is untracked before it is listed", call.Pod.Name)
 		}
 		note(string(call.Verb))
 		return nil

@@ -75,7 +75,7 @@ func TestE4AScaleDownCutShortLeavesNoPodThatRunsUncounted(t *testing.T) {
 	h.view.Deliver()
 	h.work()
 	if n := len(h.finalized()); n != 1 || len(h.live()) != 2 {
-		t.Fatalf("%d of %d pods hold the finalizer, want the crash between release and deletion of one", n, len(h.live()))
+		t.Fatalf("%d of %d pods hold the finalizer, want the crash between untracking and deletion of one", n, len(h.live()))
 	}
 	h.reborn(unbatched)
 	h.refuse(nil)
