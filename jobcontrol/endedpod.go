@@ -15,7 +15,7 @@ type endedPod struct {
 	// Of a pod that failed: whether it counts towards the limits, and what the
 	// policy says.
 	counted bool
-	verdict judgement
+	ruling  ruling
 }
 
 // endedPod looks at a tracked pod that has ended.
@@ -37,8 +37,8 @@ func (p *tracked) endedPod(pod *corev1.Pod) endedPod {
 
 // judgePod asks the policy about a failed pod.
 func (p *tracked) judgePod(e *endedPod) {
-	e.verdict = judgeFailure(p.spec.failurePolicy, e.Pod)
-	e.counted = e.verdict.action != batchv1.PodFailurePolicyActionIgnore
+	e.ruling = applyPolicy(p.spec.failurePolicy, e.Pod)
+	e.counted = e.ruling.action != batchv1.PodFailurePolicyActionIgnore
 	if counts := p.s.Judgement.Counts; counts != nil {
 		e.counted = counts(p.s.Job, e.Pod)
 	}

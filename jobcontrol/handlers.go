@@ -19,7 +19,7 @@ import (
 
 // JobAdded takes a Job that the cache has begun to show.
 func (c *Controller) JobAdded(job *batchv1.Job) {
-	if c.manages(job) {
+	if c.isOurs(job) {
 		c.queue.Add(keyOf(job.Namespace, job.Name))
 	}
 }
@@ -31,7 +31,7 @@ func (c *Controller) JobUpdated(old, cur *batchv1.Job) {
 	if old.UID != cur.UID {
 		c.JobDeleted(old)
 	}
-	if !c.manages(cur) {
+	if !c.isOurs(cur) {
 		return
 	}
 	key := keyOf(cur.Namespace, cur.Name)
@@ -45,7 +45,7 @@ func (c *Controller) JobUpdated(old, cur *batchv1.Job) {
 // JobDeleted takes a Job that is gone, as it was last seen.
 func (c *Controller) JobDeleted(job *batchv1.Job) {
 	key := keyOf(job.Namespace, job.Name)
-	if c.cfg.Accounting == Tracked && c.manages(job) {
+	if c.cfg.Accounting == Tracked && c.isOurs(job) {
 		c.orphans.note(key, job.UID)
 	}
 	c.queue.Add(key) // the worker forgets it, for it may be inside its last sync
@@ -134,7 +134,7 @@ func (c *Controller) orphanSeen(pod *corev1.Pod) {
 		return
 	}
 	for _, job := range jobs {
-		if c.manages(job) && c.mayAdoptPod(job, pod) {
+		if c.isOurs(job) && c.mayAdoptPod(job, pod) {
 			c.enqueue(keyOf(job.Namespace, job.Name), 0)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // ledger turns what was done into the two statuses of a sync: the one that
 // lists the pods that ended, and the one that counts them.
 type ledger struct {
-	*tracked
+	plan   *tracked
 	status batchv1.JobStatus // its slices may be shared
 	events []Event
 	// verdict is why the Job ends. carried says that it was carried out: no
@@ -26,7 +26,7 @@ type ledger struct {
 
 // newLedger writes the first status.
 func (p *tracked) newLedger(d Decision, r Result) *ledger {
-	l := &ledger{tracked: p, status: p.s.Job.Status, verdict: p.verdict, success: p.success, outgoing: p.outgoing}
+	l := &ledger{plan: p, status: p.s.Job.Status, verdict: p.verdict, success: p.success, outgoing: p.outgoing}
 	deleted := l.countActions(d, r)
 	l.decide(int(deleted) == len(d.Delete))
 	l.startOrSuspend()
@@ -41,7 +41,7 @@ func (p *tracked) newLedger(d Decision, r Result) *ledger {
 
 // countActions moves active, ready and terminating by what was done.
 func (l *ledger) countActions(d Decision, r Result) (deleted int32) {
-	ready := l.seen.ready
+	ready := l.plan.seen.ready
 	for i, call := range r.Deleted[:min(len(r.Deleted), len(d.Delete))] {
 		if call != Done {
 			continue
@@ -51,27 +51,27 @@ func (l *ledger) countActions(d Decision, r Result) (deleted int32) {
 			ready--
 		}
 	}
-	l.status.Active = l.seen.active - deleted + count(r.Created, Done, Unknown)
+	l.status.Active = l.plan.seen.active - deleted + count(r.Created, Done, Unknown)
 	l.status.Ready = new(ready)
-	l.status.Terminating = new(l.seen.terminating + deleted)
+	l.status.Terminating = new(l.plan.seen.terminating + deleted)
 	return deleted
 }
 
 // decide finds whether the Job is complete, and stores why it ends.
 func (l *ledger) decide(allDeleted bool) {
-	isNew := l.verdictNew
-	if l.verdict == nil && l.s.Satisfied && l.complete() {
+	isNew := l.plan.verdictNew
+	if l.verdict == nil && l.plan.s.Satisfied && l.complete() {
 		l.verdict = &cause{batchv1.JobReasonCompletionsReached, "Reached expected number of succeeded pods"}
 		l.success, isNew = true, true
 	}
-	l.carried = l.verdict != nil && allDeleted && l.s.Satisfied
+	l.carried = l.verdict != nil && allDeleted && l.plan.s.Satisfied
 	if !isNew {
 		return
 	}
 	// What a pod tells is stored before the pod goes, for nobody could find it
 	// again. All other causes stay to be found.
-	toldByPods := l.verdict.reason == batchv1.JobReasonPodFailurePolicy || l.tooManyRestarts()
-	if !l.s.Satisfied && !toldByPods {
+	toldByPods := l.verdict.reason == batchv1.JobReasonPodFailurePolicy || l.plan.tooManyRestarts()
+	if !l.plan.s.Satisfied && !toldByPods {
 		return
 	}
 	kind := batchv1.JobFailureTarget
@@ -82,21 +82,21 @@ func (l *ledger) decide(allDeleted bool) {
 }
 
 // ends says whether the Job has ended or goes, so that every pod may go.
-func (l *ledger) ends() bool { return l.carried || l.s.Job.DeletionTimestamp != nil }
+func (l *ledger) ends() bool { return l.carried || l.plan.s.Job.DeletionTimestamp != nil }
 
 // complete says whether the Job has all that it asks for and nothing at work.
 func (l *ledger) complete() bool {
 	switch {
 	case l.status.Active > 0:
 		return false
-	case l.spec.workQueue:
-		return l.succeeded > 0
+	case l.plan.spec.workQueue:
+		return l.plan.succeeded > 0
 	}
-	return l.succeeded >= l.spec.completions
+	return l.plan.succeeded >= l.plan.spec.completions
 }
 
 func (l *ledger) setCondition(kind batchv1.JobConditionType, value corev1.ConditionStatus, why cause) {
-	l.status.Conditions = withCondition(l.status.Conditions, kind, value, why, l.s.Now)
+	l.status.Conditions = withCondition(l.status.Conditions, kind, value, why, l.plan.s.Now)
 }
 
 // listOutgoing lists the pods to untrack where they will be counted.
@@ -116,21 +116,21 @@ func joined(a, b []types.UID) []types.UID {
 
 // setIndexes writes the sets of indexes.
 func (l *ledger) setIndexes() {
-	if !l.spec.indexed {
+	if !l.plan.spec.indexed {
 		return
 	}
-	completed := l.completed
+	completed := l.plan.completed
 	if l.outgoing.full {
-		completed = l.completedBefore.Union(l.outgoing.completed)
+		completed = l.plan.completedBefore.Union(l.outgoing.completed)
 	}
 	l.status.CompletedIndexes = completed.String()
 	l.status.Succeeded = int32(completed.Len())
-	if old := l.s.Job.Status.Succeeded; l.status.Succeeded < old && l.spec.completions != l.spec.parallelism {
+	if old := l.plan.s.Job.Status.Succeeded; l.status.Succeeded < old && l.plan.spec.completions != l.plan.spec.parallelism {
 		l.status.Succeeded = old // the API lets it go down only together with completions
 	}
 	l.status.FailedIndexes = nil
-	if l.spec.perIndex != nil {
-		l.status.FailedIndexes = new(l.failedIndexes.String())
+	if l.plan.spec.perIndex != nil {
+		l.status.FailedIndexes = new(l.plan.failedIndexes.String())
 	}
 }
 
@@ -157,8 +157,8 @@ func (l *ledger) countUntracked(r Result) {
 			stays[out.Pod.UID] = true
 		}
 	}
-	for _, pod := range l.seen.listed {
-		if !l.ends() && l.waits(pod) {
+	for _, pod := range l.plan.seen.listed {
+		if !l.ends() && l.plan.waits(pod) {
 			stays[pod.UID] = true
 		}
 	}
@@ -168,12 +168,12 @@ func (l *ledger) countUntracked(r Result) {
 		return
 	}
 	if l.status.StartTime == nil { // an end needs a start, also that of a suspended Job
-		l.status.StartTime = new(metav1.NewTime(l.s.Now))
+		l.status.StartTime = new(metav1.NewTime(l.plan.s.Now))
 	}
 	kind := batchv1.JobFailed
 	if l.success {
 		kind = batchv1.JobComplete
-		l.status.CompletionTime = new(metav1.NewTime(latest(l.s.Now, l.status.StartTime.Time)))
+		l.status.CompletionTime = new(metav1.NewTime(latest(l.plan.s.Now, l.status.StartTime.Time)))
 	}
 	l.setCondition(kind, corev1.ConditionTrue, *l.verdict)
 	l.events = append(l.events, l.endEvents()...)
@@ -183,7 +183,7 @@ func (l *ledger) endEvents() (events []Event) {
 	if !l.success {
 		return []Event{{corev1.EventTypeWarning, l.verdict.reason, l.verdict.message}}
 	}
-	if !l.spec.workQueue && l.status.Succeeded > l.spec.completions {
+	if !l.plan.spec.workQueue && l.status.Succeeded > l.plan.spec.completions {
 		events = append(events, Event{corev1.EventTypeWarning, "TooManySucceededPods",
 			"Too many succeeded pods running after completion count reached"})
 	}

@@ -61,7 +61,7 @@ func (c *Controller) holds(pod *corev1.Pod) bool {
 // is what the owner's name stands for now. The pods of a Job that others manage
 // are theirs, whatever becomes of it.
 func (c *Controller) isLost(job *batchv1.Job, owner types.UID) bool {
-	return job == nil || job.UID != owner || c.manages(job) && IsFinished(job)
+	return job == nil || job.UID != owner || c.isOurs(job) && IsFinished(job)
 }
 
 // untrackOrphans removes the finalizer from the pods of the noted owners that

@@ -47,28 +47,28 @@ func (p *tracked) findOutgoing() {
 // When the Job has failed the latter count as failed, else as nothing.
 func (l *ledger) addUnended(d Decision) {
 	out := &l.outgoing
-	if len(l.waiting) > 0 {
-		for _, pod := range l.seen.listed {
-			if l.waits(pod) {
+	if len(l.plan.waiting) > 0 {
+		for _, pod := range l.plan.seen.listed {
+			if l.plan.waits(pod) {
 				out.add(pod.Pod)
 			}
 		}
-		for _, pod := range l.seen.failed {
-			if l.waits(pod) {
-				out.addFailed(pod, l.spec.indexed)
+		for _, pod := range l.plan.seen.failed {
+			if l.plan.waits(pod) {
+				out.addFailed(pod, l.plan.spec.indexed)
 			}
 		}
 	}
-	if l.seen.unended == 0 {
+	if l.plan.seen.unended == 0 {
 		return
 	}
 	unended := l.unended(d)
 	for _, pod := range unended.pods {
 		e := endedPod{indexedPod: pod, failed: l.carried && !l.success}
 		if e.failed {
-			l.judgePod(&e)
+			l.plan.judgePod(&e)
 		}
-		out.addFailed(e, l.spec.indexed)
+		out.addFailed(e, l.plan.spec.indexed)
 	}
 	out.full = out.full || unended.cut
 }
@@ -82,12 +82,12 @@ func (l *ledger) unended(d Decision) (unended firstPods) {
 			untracked[deletion.Pod.UID] = true
 		}
 	}
-	for _, pod := range l.s.Pods {
-		if hasEnded(pod) || !l.isTracked(pod) || l.uncounted.has(pod.UID) || pod.DeletionTimestamp != nil && l.hasFailed(pod) {
+	for _, pod := range l.plan.s.Pods {
+		if hasEnded(pod) || !l.plan.isTracked(pod) || l.plan.uncounted.has(pod.UID) || pod.DeletionTimestamp != nil && l.plan.hasFailed(pod) {
 			continue
 		}
 		if !untracked[pod.UID] {
-			unended.offer(l.indexed(pod))
+			unended.offer(l.plan.indexed(pod))
 		}
 	}
 	unended.trim()

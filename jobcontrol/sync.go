@@ -58,7 +58,7 @@ func (c *Controller) syncKey(ctx context.Context, key, namespace, name string, b
 		return Next{Forget: true}, nil
 	case err != nil:
 		return Next{}, fmt.Errorf("read Job %s: %w", key, err)
-	case !c.manages(job):
+	case !c.isOurs(job):
 		c.forget(key)
 		return Next{Forget: true}, nil
 	case IsFinished(job):

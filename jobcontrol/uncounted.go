@@ -36,8 +36,8 @@ func (u uncounted) has(uid types.UID) bool {
 
 // countUnheld counts the listed pods that no longer hold the finalizer.
 func (l *ledger) countUnheld() {
-	held := make(map[types.UID]bool, len(l.seen.listed))
-	for _, pod := range l.seen.listed {
+	held := make(map[types.UID]bool, len(l.plan.seen.listed))
+	for _, pod := range l.plan.seen.listed {
 		held[pod.UID] = true
 	}
 	l.keepUncounted(held)
@@ -51,7 +51,7 @@ func (l *ledger) keepUncounted(keep map[types.UID]bool) {
 	}
 	kept.Succeeded = filter(old.Succeeded, keep)
 	kept.Failed = filter(old.Failed, keep)
-	if !l.spec.indexed {
+	if !l.plan.spec.indexed {
 		l.status.Succeeded += int32(len(old.Succeeded) - len(kept.Succeeded))
 	}
 	l.status.Failed += int32(len(old.Failed) - len(kept.Failed))
