@@ -29,7 +29,7 @@ func TestBackoffDoublesUpToItsLimit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := unbatched
-			cfg.Backoff, cfg.MaxBackoff = 2*time.Second, 10*time.Second
+			cfg.Backoff = jobcontrol.Backoff{Base: 2 * time.Second, Limit: 10 * time.Second}
 			h := newHarness(t, epoch, cfg)
 			h.submit(newJob(spec))
 			for _, want := range []time.Duration{2, 4, 8, 10, 10} {

@@ -98,7 +98,7 @@ func (c *Controller) PodUpdated(old, cur *corev1.Pod) {
 	c.noteOrphan(cur, is)
 	var delay time.Duration
 	if c.cfg.Accounting == Recount && cur.Status.Phase == corev1.PodFailed && old.Status.Phase != corev1.PodFailed {
-		delay = c.cfg.backoff().after(c.queue.NumRequeues(is.key))
+		delay = c.cfg.Backoff.after(c.queue.NumRequeues(is.key))
 	}
 	c.enqueue(is.key, delay)
 }

@@ -138,7 +138,7 @@ func (c *Controller) syncJob(ctx context.Context, key string, job *batchv1.Job) 
 		Retries:    c.queue.NumRequeues(key),
 		Accounting: c.cfg.Accounting,
 		Names:      c.cfg.Names,
-		Backoff:    c.cfg.backoff(),
+		Backoff:    c.cfg.Backoff,
 		Judgement:  c.cfg.Judgement,
 	}
 	pods, err := c.claims(job, spec.selector)
