@@ -95,10 +95,7 @@ func TestB3WhileItWaitsTheCountsAreThoseOfThePods(t *testing.T) {
 		"by index": and(sized(2, 2, 6), perIndex(6)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHarness(t, epoch, unbatched)
-			h.submit(newJob(spec))
-			h.run(h.pods()...)
-			h.settle()
+			h := running(t, newJob(spec))
 			h.endAt(corev1.PodFailed, 1, h.pods()[0])
 			h.settle()
 			s := h.job().Status

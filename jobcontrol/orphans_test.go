@@ -52,9 +52,7 @@ func TestPodsOfAJobThatGoesAreUntracked(t *testing.T) {
 }
 
 func TestPodsOfAJobThatWentUnseenAreUntracked(t *testing.T) {
-	h := newHarness(t, epoch, unbatched)
-	h.submit(parallel(2, 2, 6))
-	h.run(h.pods()...)
+	h := running(t, parallel(2, 2, 6))
 	h.deleteJob(metav1.DeletePropagationBackground)
 	h.reborn(unbatched)
 	h.settle()

@@ -52,10 +52,7 @@ func TestSuspendAndResume(t *testing.T) {
 		}
 	})
 	t.Run("B13 a Job that ran is suspended and resumed, with a pod that ends meanwhile", func(t *testing.T) {
-		h := newHarness(t, epoch, unbatched)
-		h.submit(parallel(2, 3, 6))
-		h.run(h.pods()...)
-		h.settle()
+		h := running(t, parallel(2, 3, 6))
 		h.endAt(corev1.PodSucceeded, 0, h.pods()[0])
 		h.suspend(true)
 		h.settle()
@@ -80,11 +77,11 @@ func TestSuspendAndResume(t *testing.T) {
 			t.Errorf("errors %v", h.errs)
 		}
 	})
+}
+
+func TestSuspensionAtTheEdges(t *testing.T) {
 	t.Run("B75 a write of the suspension that fails is made up for", func(t *testing.T) {
-		h := newHarness(t, epoch, unbatched)
-		h.submit(parallel(1, 1, 6))
-		h.run(h.pods()...)
-		h.settle()
+		h := running(t, parallel(1, 1, 6))
 		h.beforeSave = func() error { h.beforeSave = nil; return errInternal }
 		h.suspend(true)
 		h.settle()
@@ -96,10 +93,7 @@ func TestSuspendAndResume(t *testing.T) {
 		}
 	})
 	t.Run("pods deleted by the suspension count nowhere", func(t *testing.T) {
-		h := newHarness(t, epoch, unbatched)
-		h.submit(parallel(2, 2, 0))
-		h.run(h.pods()...)
-		h.settle()
+		h := running(t, parallel(2, 2, 0))
 		h.suspend(true)
 		h.settle()
 		h.wantStatus(0, 0, 0, "")

@@ -25,10 +25,7 @@ func TestB79ADeletionIsAskedForOnce(t *testing.T) {
 		"suspended":   {func(j *batchv1.Job) { j.Spec.Suspend = new(true) }, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHarness(t, epoch, unbatched)
-			h.submit(parallel(3, 3, 6))
-			h.run(h.pods()...)
-			h.settle()
+			h := running(t, parallel(3, 3, 6))
 			h.update(tt.change)
 			for range 4 {
 				h.view.DeliverIf(fake.ForJob)
