@@ -51,7 +51,7 @@ func (f *firstPods) offer(pod indexedPod) {
 	n := len(f.pods)
 	f.disordered = f.disordered || n > 0 && comparePods(f.pods[n-1], pod) > 0
 	if n == 32 {
-		f.pods = slices.Grow(f.pods, maxUncounted) // so many come seldom alone: one step for all
+		f.pods = slices.Grow(f.pods, maxUncounted) // more will come: one step instead of many
 	}
 	f.pods = append(f.pods, pod)
 	if n++; n == 2*maxUncounted || n > maxUncounted && !f.disordered {
