@@ -19,9 +19,9 @@ type observation struct {
 	// unindexed counts active pods without an index below completions.
 	unindexed int32
 	// listed are the pods of uncountedTerminatedPods that still hold the
-	// finalizer, failed those that failed since, in the order of index and UID.
-	// succeeded are the first of those that succeeded since, of all the
-	// newSucceeded; ignored are those that ended without outcome.
+	// finalizer, failed those that failed since, ignored those that ended without
+	// outcome; each in the order of index and UID. succeeded are the first of
+	// those that succeeded since, of all the newSucceeded.
 	listed, failed, ignored []endedPod
 	succeeded               firstPods
 	newSucceeded            int32
@@ -97,7 +97,9 @@ func (p *tracked) observe(pods []*corev1.Pod, active, succeeded *indexBits) {
 			o.unended++
 		}
 	}
-	slices.SortFunc(o.failed, compareEnded)
+	for _, ended := range [][]endedPod{o.listed, o.failed, o.ignored} {
+		slices.SortFunc(ended, compareEnded)
+	}
 	o.succeeded.trim()
 }
 
