@@ -183,4 +183,4 @@ func (w *world) deletePod(pod *corev1.Pod) {
 }
 
 // quick is a configuration that retries sooner than the default, which is 10 s.
-var quick = jobcontrol.Config{Backoff: time.Second, MaxBackoff: 4 * time.Second}
+var quick = jobcontrol.Config{Backoff: jobcontrol.Backoff{Base: time.Second, Limit: 4 * time.Second}}

@@ -51,8 +51,8 @@ func (c *Controller) deletePods(ctx context.Context, job *batchv1.Job, deletions
 
 // deletePod deletes a pod, after its finalizer where it is not to be counted.
 func (c *Controller) deletePod(ctx context.Context, job types.UID, d Deletion) error {
-	if d.Release {
-		if _, err := c.releasePod(ctx, job, d.Pod); err != nil {
+	if d.Untrack {
+		if _, err := c.untrackPod(ctx, job, d.Pod); err != nil {
 			return err
 		}
 	}
@@ -62,14 +62,14 @@ func (c *Controller) deletePod(ctx context.Context, job types.UID, d Deletion) e
 	return nil
 }
 
-// releasePods removes the finalizer from the pods. A pod that is gone has none.
-func (c *Controller) releasePods(ctx context.Context, job types.UID, pods []Release) ([]Call, error) {
+// untrackPods removes the finalizer from the pods. A pod that is gone has none.
+func (c *Controller) untrackPods(ctx context.Context, job types.UID, pods []Untracking) ([]Call, error) {
 	if len(pods) == 0 {
 		return nil, nil
 	}
 	calls := make([]Call, len(pods))
 	err := c.inParallel(ctx, len(pods), func(ctx context.Context, i int) (err error) {
-		calls[i], err = c.releasePod(ctx, job, pods[i].Pod)
+		calls[i], err = c.untrackPod(ctx, job, pods[i].Pod)
 		return err
 	})
 	uids := make([]types.UID, len(pods))
@@ -80,15 +80,15 @@ func (c *Controller) releasePods(ctx context.Context, job types.UID, pods []Rele
 	return calls, err
 }
 
-// releasePod removes the finalizer from the pod, which the cache may show with
+// untrackPod removes the finalizer from the pod, which the cache may show with
 // it for a while yet.
-func (c *Controller) releasePod(ctx context.Context, job types.UID, pod *corev1.Pod) (Call, error) {
-	c.releases.expect(job, pod.UID)
-	err := c.control.Patch(ctx, pod, releaseFinalizerPatch(pod.UID, c.cfg.Names.finalizer()))
+func (c *Controller) untrackPod(ctx context.Context, job types.UID, pod *corev1.Pod) (Call, error) {
+	c.untracked.expect(job, pod.UID)
+	err := c.control.Patch(ctx, pod, untrackPatch(pod.UID, c.cfg.Names.finalizer()))
 	if err == nil || apierrors.IsNotFound(err) {
 		return Done, nil
 	}
-	c.releases.observed(job, pod.UID)
+	c.untracked.observed(job, pod.UID)
 	return resultOf(err), fmt.Errorf("remove finalizer of pod %s/%s: %w", pod.Namespace, pod.Name, err)
 }
 
@@ -107,7 +107,7 @@ func (c *Controller) observeEarly(namespace string, job types.UID, uids []types.
 	for _, uid := range uids {
 		pod := shown[uid]
 		if pod == nil {
-			c.releases.observed(job, uid)
+			c.untracked.observed(job, uid)
 		}
 		if pod == nil || pod.DeletionTimestamp != nil {
 			c.expectations.DeletionObserved(job, uid)

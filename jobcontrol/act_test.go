@@ -59,7 +59,10 @@ func TestRefusedCreations(t *testing.T) {
 			t.Errorf("something is kept for %d Jobs", n)
 		}
 	})
-	t.Run("an answer that is lost: the pod may exist, and is waited for", func(t *testing.T) {
+}
+
+func TestCreationsWhoseAnswerIsLost(t *testing.T) {
+	t.Run("the pod may exist, and is waited for", func(t *testing.T) {
 		h := newHarness(t, epoch, unbatched)
 		h.control.OnCall = func(call fake.Call) error {
 			h.control.OnCall = nil
@@ -85,7 +88,7 @@ func TestRefusedCreations(t *testing.T) {
 			t.Errorf("%d pods, want 1", n)
 		}
 	})
-	t.Run("an answer that is lost and nothing happened: the wait ends by its age", func(t *testing.T) {
+	t.Run("nothing happened: the wait ends by its age", func(t *testing.T) {
 		h := newHarness(t, epoch, unbatched)
 		h.control.FailCall(1, context.DeadlineExceeded)
 		h.submit(parallel(1, 1, 6))

@@ -50,32 +50,6 @@ func TestAdoption(t *testing.T) {
 			t.Errorf("the Job has %d pods, want 1", n)
 		}
 	})
-	t.Run("a Job that is gone from the API, though not from the cache, adopts nothing", func(t *testing.T) {
-		for name, behind := range map[string]func(*harness){
-			"deleted": func(h *harness) {},
-			"recreated": func(h *harness) {
-				if _, err := h.cluster.CreateJob(t.Context(), selecting()); err != nil {
-					t.Fatal(err)
-				}
-			},
-		} {
-			t.Run(name, func(t *testing.T) {
-				h := newHarness(t, epoch, unbatched)
-				h.submit(selecting())
-				h.orphan("stray")
-				if err := h.cluster.DeleteJob(t.Context(), "ns", "j", metav1.DeletePropagationOrphan); err != nil {
-					t.Fatal(err)
-				}
-				behind(h)
-				h.view.DeliverIf(fake.ForPod)
-				h.queue.Add(jobKey)
-				h.work()
-				if n := len(h.control.Calls(fake.Patch)); n != 0 || len(h.errs) == 0 {
-					t.Errorf("%d patches, errors %v; want no patch and an error", n, h.errs)
-				}
-			})
-		}
-	})
 	t.Run("B57 two Jobs whose selectors overlap act on their own pods alone", func(t *testing.T) {
 		h := newHarness(t, epoch, unbatched)
 		a := h.submit(selecting())
@@ -88,6 +62,34 @@ func TestAdoption(t *testing.T) {
 			t.Errorf("pods %d and %d, deletions %v; want 1, 0 and none", len(h.podsOf(a)), len(h.podsOf(b)), h.control.Calls(fake.Delete))
 		}
 	})
+}
+
+// TestAJobThatIsGoneAdoptsNothing: it is gone from the API, though not from the cache.
+func TestAJobThatIsGoneAdoptsNothing(t *testing.T) {
+	for name, behind := range map[string]func(*harness){
+		"deleted": func(h *harness) {},
+		"recreated": func(h *harness) {
+			if _, err := h.cluster.CreateJob(t.Context(), selecting()); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, epoch, unbatched)
+			h.submit(selecting())
+			h.orphan("stray")
+			if err := h.cluster.DeleteJob(t.Context(), "ns", "j", metav1.DeletePropagationOrphan); err != nil {
+				t.Fatal(err)
+			}
+			behind(h)
+			h.view.DeliverIf(fake.ForPod)
+			h.queue.Add(jobKey)
+			h.work()
+			if n := len(h.control.Calls(fake.Patch)); n != 0 || len(h.errs) == 0 {
+				t.Errorf("%d patches, errors %v; want no patch and an error", n, h.errs)
+			}
+		})
+	}
 }
 
 // TestS1AnAdoptedPodIsCountedOnce: it has ended, and the cache shows its

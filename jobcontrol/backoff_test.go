@@ -30,7 +30,7 @@ func TestBackoffDoublesUpToItsLimit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := unbatched
-			cfg.Backoff, cfg.MaxBackoff = 2*time.Second, 10*time.Second
+			cfg.Backoff = jobcontrol.Backoff{Base: 2 * time.Second, Limit: 10 * time.Second}
 			h := newHarness(t, epoch, cfg)
 			h.submit(newJob(spec))
 			for _, want := range []time.Duration{2, 4, 8, 10, 10} {
@@ -96,10 +96,7 @@ func TestB3WhileItWaitsTheCountsAreThoseOfThePods(t *testing.T) {
 		"by index": and(sized(2, 2, 6), perIndex(6)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHarness(t, epoch, unbatched)
-			h.submit(newJob(spec))
-			h.run(h.pods()...)
-			h.settle()
+			h := running(t, newJob(spec))
 			h.endAt(corev1.PodFailed, 1, h.pods()[0])
 			h.settle()
 			s := h.job().Status
@@ -167,7 +164,7 @@ func TestB49ARestartKeepsTheBackoff(t *testing.T) {
 			t.Errorf("replaced after %v, want 40s", got)
 		}
 	})
-	t.Run("the last failure was listed and not released", func(t *testing.T) {
+	t.Run("the last failure was listed and not untracked", func(t *testing.T) {
 		h := fail(t)
 		h.refuse(func(call fake.Call) bool { return call.Verb == fake.Patch })
 		h.view.Deliver()

@@ -2,7 +2,10 @@ package jobcontrol_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,7 +57,7 @@ func (m benchmarkMode) running(n, ended int) jobcontrol.Snapshot {
 func benchmarkPod(i int, indexed bool) *corev1.Pod {
 	const index = "batch.kubernetes.io/job-completion-index"
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "ns", Name: fmt.Sprintf("j-%06d", i), UID: types.UID(fmt.Sprintf("pod-%06d", i)),
+		Namespace: "ns", Name: fmt.Sprintf("j-%06d", i), UID: types.UID(fmt.Sprintf("%08x-9b1d-4c1e-8f2a-%012x", uint32(i)<<12, i)),
 		Labels:     map[string]string{"batch.kubernetes.io/controller-uid": "job-uid", "batch.kubernetes.io/job-name": "j"},
 		Finalizers: []string{batchv1.JobTrackingFinalizer},
 	}}
@@ -82,28 +85,47 @@ func (m benchmarkMode) failing(n int) jobcontrol.Snapshot {
 	return s
 }
 
-// decide makes a whole decision; it says whether a status is to be written.
+// allDone are the results of as many calls as any benchmark asks for.
+var allDone = slices.Repeat([]jobcontrol.Call{jobcontrol.Done}, 100000)
+
+// snapshot is a Job with n pods of which as many have changed as the shape says.
+// Shuffled, they come as a cache lists them: in any order.
+func (m benchmarkMode) snapshot(shape string, n int) jobcontrol.Snapshot {
+	switch shape {
+	case "one-ended":
+		return m.running(n, 1)
+	case "all-ended":
+		return m.running(n, n)
+	case "all-ended-shuffled":
+		s := m.running(n, n)
+		rand.New(rand.NewPCG(1, 2)).Shuffle(n, func(i, k int) { s.Pods[i], s.Pods[k] = s.Pods[k], s.Pods[i] })
+		return s
+	case "failing":
+		return m.failing(n)
+	}
+	return m.running(n, 0)
+}
+
+// decide makes a whole decision, all of whose calls succeed; it says whether a
+// status is to be written.
 func decide(tb testing.TB, s jobcontrol.Snapshot) bool {
 	d, err := jobcontrol.Plan(s)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	r := jobcontrol.Result{Deleted: make([]jobcontrol.Call, len(d.Delete))}
-	for i := range r.Deleted {
-		r.Deleted[i] = jobcontrol.Done
-	}
-	return d.Interim(r).Status != nil || d.Settle(r).Status != nil
+	r := jobcontrol.Result{Deleted: allDone[:len(d.Delete)]}
+	interim := d.Interim(r)
+	r.Untracked = allDone[:len(interim.Untrack)]
+	outcome := d.Settle(r)
+	return interim.Status != nil || outcome.Status != nil
 }
 
 func BenchmarkPlan(b *testing.B) {
 	for _, m := range benchmarkModes {
-		for _, shape := range []string{"unchanged", "one-ended", "all-ended", "failing"} {
+		for _, shape := range []string{"unchanged", "one-ended", "all-ended", "all-ended-shuffled", "failing"} {
 			for _, n := range benchmarkSizes {
 				b.Run(fmt.Sprintf("%s/%s/pods=%d", m.name, shape, n), func(b *testing.B) {
-					s := m.running(n, map[string]int{"one-ended": 1, "all-ended": n}[shape])
-					if shape == "failing" {
-						s = m.failing(n)
-					}
+					s := m.snapshot(shape, n)
 					b.ReportAllocs()
 					for b.Loop() {
 						if decide(b, s) == (shape == "unchanged") {
@@ -132,6 +154,42 @@ func BenchmarkScan(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkList is Scan and what no decision about many ended pods can do
+// without: the 500 whose UIDs come first are sorted, listed in a status of the
+// caller's own and named as those to untrack.
+func BenchmarkList(b *testing.B) {
+	for _, m := range benchmarkModes[1:] {
+		for _, shape := range []string{"all-ended", "all-ended-shuffled"} {
+			for _, n := range benchmarkSizes {
+				b.Run(fmt.Sprintf("%s/%s/pods=%d", m.name, shape, n), func(b *testing.B) {
+					s := m.snapshot(shape, n)
+					b.ReportAllocs()
+					for b.Loop() {
+						scan(s.Pods, m.indexed)
+						if status, untrack := list(s.Pods); len(status.UncountedTerminatedPods.Succeeded) != len(untrack) {
+							b.Fatal("not all are listed")
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+func list(pods []*corev1.Pod) (batchv1.JobStatus, []jobcontrol.Untracking) {
+	byUID := func(a, b *corev1.Pod) int { return strings.Compare(string(a.UID), string(b.UID)) }
+	if !slices.IsSortedFunc(pods, byUID) {
+		pods = slices.SortedFunc(slices.Values(pods), byUID)
+	}
+	pods = pods[:min(len(pods), 500)]
+	uids := make([]types.UID, len(pods))
+	untrack := make([]jobcontrol.Untracking, len(pods))
+	for i, pod := range pods {
+		uids[i], untrack[i] = pod.UID, jobcontrol.Untracking{Pod: pod, Reason: "it is counted"}
+	}
+	return batchv1.JobStatus{UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{Succeeded: uids}}, untrack
 }
 
 func scan(pods []*corev1.Pod, indexed bool) (seen int) {

@@ -165,6 +165,6 @@ func releasePatch(job types.UID, finalizer []string, pod types.UID) []byte {
 	return patchMetadata{UID: pod, OwnerReferences: []any{ref}, RemovedFinalizers: finalizer}.bytes()
 }
 
-func releaseFinalizerPatch(pod types.UID, finalizer string) []byte {
+func untrackPatch(pod types.UID, finalizer string) []byte {
 	return patchMetadata{UID: pod, RemovedFinalizers: []string{finalizer}}.bytes()
 }

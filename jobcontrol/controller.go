@@ -49,11 +49,9 @@ type Config struct {
 	// for its end. That the last living pod of a Job has ended does not wait. 0:
 	// 1 s; negative: there is no waiting.
 	BatchPeriod time.Duration
-	// Backoff is how long the replacement of a failed pod waits after the first
-	// failure since the last success; it doubles with each further one, up to
-	// MaxBackoff. 0: 10 s and 10 min. In Recount it is the queue's retries of the
-	// Job that count.
-	Backoff, MaxBackoff time.Duration
+	// Backoff is how long the replacement of a failed pod waits; zero fields are
+	// its defaults. In Recount it is the queue's retries of the Job that count.
+	Backoff Backoff
 	// Patience is after how long a creation, a deletion or a status write that
 	// no event has shown is no longer waited for; 0: 5 min.
 	Patience time.Duration
@@ -77,7 +75,7 @@ type Controller struct {
 	cfg Config // with the defaults in place
 
 	expectations *expectations.Tracker[types.UID]
-	releases     releases
+	untracked    untracked
 	living       living
 	orphans      orphans
 	memory       memory
@@ -104,8 +102,6 @@ func New(jobs JobStore, pods PodStore, control PodControl, queue Queue, cfg Conf
 	}, nil
 }
 
-func (cfg Config) backoff() Backoff { return Backoff{cfg.Backoff, cfg.MaxBackoff} }
-
 // check refuses what could only fail later, at every pod or every Job.
 func (cfg Config) check() error {
 	errs := []error{cfg.Accounting.check(), cfg.Names.check()}
@@ -115,7 +111,7 @@ func (cfg Config) check() error {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"Backoff", cfg.Backoff}, {"MaxBackoff", cfg.MaxBackoff}, {"Patience", cfg.Patience}} {
+	}{{"Backoff.Base", cfg.Backoff.Base}, {"Backoff.Limit", cfg.Backoff.Limit}, {"Patience", cfg.Patience}} {
 		if d.value < 0 {
 			errs = append(errs, fmt.Errorf("%s is negative, %v", d.name, d.value))
 		}

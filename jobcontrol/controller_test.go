@@ -276,8 +276,8 @@ func TestNewNamesWhatIsWrongInItsConfig(t *testing.T) {
 	h := newHarness(t, epoch, unbatched)
 	for name, cfg := range map[string]jobcontrol.Config{
 		"Patience":          {Patience: -1},
-		"Backoff":           {Backoff: -1},
-		"MaxBackoff":        {MaxBackoff: -1},
+		"Backoff.Base":      {Backoff: jobcontrol.Backoff{Base: -1}},
+		"Backoff.Limit":     {Backoff: jobcontrol.Backoff{Limit: -1}},
 		"MaxInFlight":       {MaxInFlight: -1},
 		"Names.LabelPrefix": {Names: jobcontrol.Names{LabelPrefix: "example.com"}},
 		"Names.Finalizer":   {Names: jobcontrol.Names{Finalizer: "held"}},

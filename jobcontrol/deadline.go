@@ -30,17 +30,17 @@ func latest(a, b time.Time) time.Time {
 // pastDeadline says whether activeDeadlineSeconds have passed. They count
 // unbroken activity: suspension stops them and begins them anew.
 func (p *tracked) pastDeadline() bool {
-	return p.spec.deadline < noDeadline && !p.spec.suspended && p.s.Job.Status.StartTime != nil && p.active() >= p.spec.deadline
+	return p.spec.deadline < noDeadline && !p.spec.suspended && p.s.Job.Status.StartTime != nil && p.activeFor() >= p.spec.deadline
 }
 
-// active is for how long the Job has been active.
-func (p *tracked) active() time.Duration {
+// activeFor is for how long the Job has been active.
+func (p *tracked) activeFor() time.Duration {
 	return p.s.Now.Sub(startTime(p.s.Job, p.s.Now))
 }
 
 // armDeadline has every sync before the end ask for the rest of the time.
 func (p *tracked) armDeadline() {
 	if p.spec.deadline < noDeadline && !p.spec.suspended {
-		p.wakeAfter(p.spec.deadline-p.active(), "activeDeadlineSeconds end")
+		p.wakeAfter(p.spec.deadline-p.activeFor(), "activeDeadlineSeconds end")
 	}
 }

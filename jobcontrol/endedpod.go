@@ -1,34 +1,26 @@
 package jobcontrol
 
 import (
-	"cmp"
-	"slices"
-	"strings"
-
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 )
 
 // endedPod is a tracked pod with what becomes of it in the counters.
 type endedPod struct {
-	*corev1.Pod
-	index   int  // noIndex: none that is the Job's
+	indexedPod
 	failed  bool // else it succeeded
 	listed  bool // its UID is in uncountedTerminatedPods
-	ignored bool // it has no outcome: it is released and counts nowhere
+	ignored bool // it has no outcome: it is untracked and counts nowhere
 
-	// Of a pod that failed: what the policy says, and whether it counts
-	// towards the limits.
-	verdict *judgement
+	// Of a pod that failed: whether it counts towards the limits, and what the
+	// policy says.
 	counted bool
+	ruling  ruling
 }
 
 // endedPod looks at a tracked pod that has ended.
 func (p *tracked) endedPod(pod *corev1.Pod) endedPod {
-	e := endedPod{Pod: pod, index: noIndex, failed: pod.Status.Phase != corev1.PodSucceeded}
-	if p.spec.indexed {
-		e.index = p.index(pod)
-	}
+	e := endedPod{indexedPod: p.indexed(pod), failed: pod.Status.Phase != corev1.PodSucceeded}
 	// The first recorded outcome stays, whatever the phase says later.
 	if failed, listed := p.uncounted[pod.UID]; listed {
 		e.listed, e.failed = true, failed
@@ -43,25 +35,10 @@ func (p *tracked) endedPod(pod *corev1.Pod) endedPod {
 	return e
 }
 
-// cutShort looks at a tracked pod, not listed, that has not ended when its Job does. When the
-// Job has failed it counts as failed, else it counts as nothing.
-func (l *ledger) cutShort(pod *corev1.Pod) endedPod {
-	e := endedPod{Pod: pod, index: noIndex}
-	if l.spec.indexed {
-		e.index = l.index(pod)
-	}
-	e.failed = l.carried && !l.success
-	e.ignored = !e.failed
-	if e.failed {
-		l.judgePod(&e)
-	}
-	return e
-}
-
 // judgePod asks the policy about a failed pod.
 func (p *tracked) judgePod(e *endedPod) {
-	e.verdict = new(judgeFailure(p.spec.failurePolicy, e.Pod))
-	e.counted = e.verdict.action != batchv1.PodFailurePolicyActionIgnore
+	e.ruling = applyPolicy(p.spec.failurePolicy, e.Pod)
+	e.counted = e.ruling.action != batchv1.PodFailurePolicyActionIgnore
 	if counts := p.s.Judgement.Counts; counts != nil {
 		e.counted = counts(p.s.Job, e.Pod)
 	}
@@ -85,43 +62,5 @@ func (p *tracked) succeededBefore(index int) bool {
 	return !p.shownSucceeded[index]
 }
 
-// isOfJob says whether the pod is one that the Job counts: in an Indexed Job
-// only one with an index is.
-func (e endedPod) isOfJob(indexed bool) bool { return !indexed || e.index != noIndex }
-
-func compareEnded(a, b endedPod) int {
-	if c := cmp.Compare(a.index, b.index); c != 0 {
-		return c
-	}
-	if c := strings.Compare(a.Name, b.Name); c != 0 {
-		return c
-	}
-	return strings.Compare(string(a.UID), string(b.UID))
-}
-
-// firstEnded keeps the first pods of those offered, in the order of index and
-// name: as many as one status can list. Its cost is that of a look at each.
-type firstEnded struct {
-	pods []endedPod
-	// cut says that there were more, and that those from last on are not kept.
-	cut  bool
-	last endedPod
-}
-
-func (f *firstEnded) offer(e endedPod) {
-	if f.cut && compareEnded(e, f.last) > 0 {
-		return
-	}
-	if f.pods = append(f.pods, e); len(f.pods) == 2*maxUncounted {
-		f.trim()
-	}
-}
-
-// trim sorts the pods and drops those that are too many.
-func (f *firstEnded) trim() {
-	slices.SortFunc(f.pods, compareEnded)
-	if len(f.pods) > maxUncounted {
-		f.pods = f.pods[:maxUncounted]
-		f.cut, f.last = true, f.pods[maxUncounted-1]
-	}
-}
+// compareEnded puts the pods in the order of comparePods.
+func compareEnded(a, b endedPod) int { return comparePods(a.indexedPod, b.indexedPod) }

@@ -27,8 +27,8 @@ func Expected(c *Controller, job types.UID) int {
 // IndexesOf returns the set of these indexes.
 func IndexesOf(list []int) Indexes { return indexesOf(list) }
 
-// ExpectRelease makes the Controller take the pod for released.
-func ExpectRelease(c *Controller, job, pod types.UID) { c.releases.expect(job, pod) }
+// ExpectUntracking makes the Controller take the pod for untracked.
+func ExpectUntracking(c *Controller, job, pod types.UID) { c.untracked.expect(job, pod) }
 
 // Remember makes the Controller remember these failures of the Job.
 func Remember(c *Controller, key string, job types.UID, f Failures) {

@@ -8,17 +8,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// judgement is what a pod failure policy makes of a failed pod (KEP-3329). The
-// zero judgement counts the failure.
-type judgement struct {
+// ruling is what a pod failure policy makes of a failed pod (KEP-3329). The zero
+// ruling counts the failure.
+type ruling struct {
 	action batchv1.PodFailurePolicyAction // "": no rule matched
 	why    string                         // of FailJob
 }
 
-// judgeFailure applies the first rule that matches the pod.
-func judgeFailure(policy *batchv1.PodFailurePolicy, pod *corev1.Pod) judgement {
+// applyPolicy applies the first rule of a policy that matches the pod.
+func applyPolicy(policy *batchv1.PodFailurePolicy, pod *corev1.Pod) ruling {
 	if policy == nil {
-		return judgement{}
+		return ruling{}
 	}
 	for i := range policy.Rules {
 		rule := &policy.Rules[i]
@@ -26,13 +26,13 @@ func judgeFailure(policy *batchv1.PodFailurePolicy, pod *corev1.Pod) judgement {
 		if !ok {
 			continue
 		}
-		j := judgement{action: rule.Action}
+		r := ruling{action: rule.Action}
 		if rule.Action == batchv1.PodFailurePolicyActionFailJob {
-			j.why = fmt.Sprintf("%s matching FailJob rule at index %d", what(), i)
+			r.why = fmt.Sprintf("%s matching FailJob rule at index %d", what(), i)
 		}
-		return j
+		return r
 	}
-	return judgement{}
+	return ruling{}
 }
 
 // matchRule says whether a rule applies to a pod, and how to put in words by what.

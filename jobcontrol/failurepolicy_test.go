@@ -140,8 +140,8 @@ func TestFailurePolicyActs(t *testing.T) {
 			if int(turn.status.Failed) != tt.failed || len(turn.Create) != tt.creates || turn.end() != tt.end {
 				t.Errorf("failed %d, creates %d, ends %q; want %d, %d, %q", turn.status.Failed, len(turn.Create), turn.end(), tt.failed, tt.creates, tt.end)
 			}
-			if len(turn.interim.Release) != 1 {
-				t.Errorf("released %v, want the pod whatever the rule", turn.released())
+			if len(turn.interim.Untrack) != 1 {
+				t.Errorf("untracked %v, want the pod whatever the rule", turn.untracked())
 			}
 		})
 	}
@@ -154,8 +154,8 @@ func TestB21OnlyEndedPodsAreJudged(t *testing.T) {
 		failedWith(42, epoch, made...)
 		job := of(and(sized(1, 1, 0), failJobOn(42)))
 		turn := turnOf(t, known(job, made))
-		if turn.decided() != "" || turn.status.Failed != 0 || len(turn.Create) != 0 || len(turn.interim.Release) != 0 {
-			t.Errorf("%q: decided %q, failed %d, creates %d, releases %v", phase, turn.decided(), turn.status.Failed, len(turn.Create), turn.released())
+		if turn.decided() != "" || turn.status.Failed != 0 || len(turn.Create) != 0 || len(turn.interim.Untrack) != 0 {
+			t.Errorf("%q: decided %q, failed %d, creates %d, untracks %v", phase, turn.decided(), turn.status.Failed, len(turn.Create), turn.untracked())
 		}
 		if *turn.status.Terminating != 1 {
 			t.Errorf("B101 %q: terminating %d, want 1", phase, *turn.status.Terminating)
@@ -201,8 +201,8 @@ func TestB87JudgementIsReplaceable(t *testing.T) {
 		s := known(of(sized(2, 2, 1)), made)
 		s.Judgement.Counts = func(job *batchv1.Job, pod *corev1.Pod) bool { return job == s.Job && code(pod) < 128 }
 		turn := turnOf(t, s)
-		if turn.status.Failed != 1 || len(turn.interim.Release) != 2 || len(turn.Create) != 2 {
-			t.Errorf("failed %d, releases %d, creates %d; want 1, 2, 2", turn.status.Failed, len(turn.interim.Release), len(turn.Create))
+		if turn.status.Failed != 1 || len(turn.interim.Untrack) != 2 || len(turn.Create) != 2 {
+			t.Errorf("failed %d, untracks %d, creates %d; want 1, 2, 2", turn.status.Failed, len(turn.interim.Untrack), len(turn.Create))
 		}
 	})
 	t.Run("Failed", func(t *testing.T) {

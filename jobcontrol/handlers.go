@@ -19,7 +19,7 @@ import (
 
 // JobAdded takes a Job that the cache has begun to show.
 func (c *Controller) JobAdded(job *batchv1.Job) {
-	if c.manages(job) {
+	if c.isOurs(job) {
 		c.queue.Add(keyOf(job.Namespace, job.Name))
 	}
 }
@@ -31,7 +31,7 @@ func (c *Controller) JobUpdated(old, cur *batchv1.Job) {
 	if old.UID != cur.UID {
 		c.JobDeleted(old)
 	}
-	if !c.manages(cur) {
+	if !c.isOurs(cur) {
 		return
 	}
 	key := keyOf(cur.Namespace, cur.Name)
@@ -45,7 +45,7 @@ func (c *Controller) JobUpdated(old, cur *batchv1.Job) {
 // JobDeleted takes a Job that is gone, as it was last seen.
 func (c *Controller) JobDeleted(job *batchv1.Job) {
 	key := keyOf(job.Namespace, job.Name)
-	if c.cfg.Accounting == Tracked && c.manages(job) {
+	if c.cfg.Accounting == Tracked && c.isOurs(job) {
 		c.orphans.note(key, job.UID)
 	}
 	c.queue.Add(key) // the worker forgets it, for it may be inside its last sync
@@ -98,13 +98,13 @@ func (c *Controller) PodUpdated(old, cur *corev1.Pod) {
 		c.expectations.DeletionObserved(is.uid, cur.UID)
 	}
 	if !c.holds(cur) {
-		c.releases.observed(is.uid, cur.UID)
+		c.untracked.observed(is.uid, cur.UID)
 	}
 	c.noteOrphan(cur, is)
 	last := was == is && hasEnded(cur) && c.living.over(is.uid, old)
 	var delay time.Duration
 	if c.cfg.Accounting == Recount && cur.Status.Phase == corev1.PodFailed && old.Status.Phase != corev1.PodFailed {
-		delay = c.cfg.backoff().after(c.queue.NumRequeues(is.key))
+		delay = c.cfg.Backoff.after(c.queue.NumRequeues(is.key))
 	}
 	if last && delay == 0 {
 		c.lastEnded(is)
@@ -120,7 +120,7 @@ func (c *Controller) PodDeleted(pod *corev1.Pod) {
 		return
 	}
 	c.expectations.DeletionObserved(owner.uid, pod.UID)
-	c.releases.observed(owner.uid, pod.UID)
+	c.untracked.observed(owner.uid, pod.UID)
 	if c.living.over(owner.uid, pod) {
 		c.lastEnded(owner)
 		return
@@ -158,7 +158,7 @@ func (c *Controller) orphanSeen(pod *corev1.Pod) {
 		return
 	}
 	for _, job := range jobs {
-		if c.manages(job) && c.mayAdoptPod(job, pod) {
+		if c.isOurs(job) && c.mayAdoptPod(job, pod) {
 			c.enqueue(keyOf(job.Namespace, job.Name), 0)
 		}
 	}

@@ -46,6 +46,16 @@ func newHarness(t *testing.T, now time.Time, cfg jobcontrol.Config) *harness {
 	return h
 }
 
+// running returns a harness with a Job all of whose first pods are seen to run.
+func running(t *testing.T, job *batchv1.Job) *harness {
+	t.Helper()
+	h := newHarness(t, epoch, unbatched)
+	h.submit(job)
+	h.run(h.pods()...)
+	h.settle()
+	return h
+}
+
 // restart puts a new Controller in the place of the old one.
 func (h *harness) restart(cfg jobcontrol.Config) {
 	h.t.Helper()

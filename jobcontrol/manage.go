@@ -116,21 +116,21 @@ func (p *tracked) activePods() []activePod {
 }
 
 // deleteAll deletes every active pod.
-func (p *tracked) deleteAll(reason string, release bool) []Deletion {
+func (p *tracked) deleteAll(reason string, untrack bool) []Deletion {
 	pods := p.activePods()
 	slices.SortFunc(pods, func(a, b activePod) int { return p.compareForDeletion(a.Pod, b.Pod) })
 	all := make([]Deletion, len(pods))
 	for i := range pods {
-		all[i] = p.deletion(pods[i].Pod, reason, release)
+		all[i] = p.deletion(pods[i].Pod, reason, untrack)
 	}
 	return all
 }
 
-// deletion deletes a pod. One that is not to be counted is released first: then
+// deletion deletes a pod. One that is not to be counted is untracked first: then
 // a life that ends between the two leaves a live pod without finalizer, which
 // the next life knows by that and deletes.
-func (p *tracked) deletion(pod *corev1.Pod, reason string, release bool) Deletion {
-	return Deletion{Pod: pod, Reason: reason, Release: release && p.isTracked(pod)}
+func (p *tracked) deletion(pod *corev1.Pod, reason string, untrack bool) Deletion {
+	return Deletion{Pod: pod, Reason: reason, Untrack: untrack && p.isTracked(pod)}
 }
 
 // deleteSurplus deletes the pods that must go for what they are, and as many
@@ -165,7 +165,7 @@ func (p *tracked) compareForDeletion(a, b *corev1.Pod) int {
 func (p *tracked) mark(pod *activePod) {
 	switch {
 	case !slices.Contains(pod.Finalizers, p.finalizer):
-		pod.reason = "it was released and would not be counted"
+		pod.reason = "it was untracked and would not be counted"
 	case p.spec.indexed:
 		if pod.index = p.index(pod.Pod); pod.index == noIndex {
 			pod.reason = "it has no completion index of the Job"

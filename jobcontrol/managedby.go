@@ -2,9 +2,9 @@ package jobcontrol
 
 import batchv1 "k8s.io/api/batch/v1"
 
-// manages says whether the Job is this Controller's: spec.managedBy names it.
+// isOurs says whether the Job is this Controller's: spec.managedBy names it.
 // A Job without the field belongs to the controller built into Kubernetes
 // (KEP-4368), and to whoever goes by its name.
-func (c *Controller) manages(job *batchv1.Job) bool {
+func (c *Controller) isOurs(job *batchv1.Job) bool {
 	return valueOr(job.Spec.ManagedBy, batchv1.JobControllerName) == c.cfg.Name
 }

@@ -115,7 +115,7 @@ func TestPoint8CallsAreBounded(t *testing.T) {
 				peaks[what] = peak.Load()
 			}
 			measure("creations", func() { h.submit(parallel(300, 600, 6)) })
-			measure("releases and creations", func() { h.endAt(corev1.PodSucceeded, 0, h.live()...) })
+			measure("finalizers and creations", func() { h.endAt(corev1.PodSucceeded, 0, h.live()...) })
 			measure("deletions", func() { h.suspend(true) })
 			measure("creations again", func() { h.suspend(false) })
 			measure("orphans", func() { h.deleteJob(metav1.DeletePropagationBackground) })
@@ -157,10 +157,7 @@ func TestPoint9AnEditedIndexIsNone(t *testing.T) {
 	} {
 		for _, ends := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, ended %v", name, ends), func(t *testing.T) {
-				h := newHarness(t, epoch, unbatched)
-				h.submit(newJob(and(sized(1, 2, 6), asIndexed)))
-				h.run(h.pods()...)
-				h.settle()
+				h := running(t, newJob(and(sized(1, 2, 6), asIndexed)))
 				pod := h.pods()[0]
 				change(pod)
 				edited, err := h.cluster.UpdatePod(t.Context(), pod)

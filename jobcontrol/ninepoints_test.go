@@ -35,7 +35,7 @@ func TestPoint1ARecreatedJobStartsClean(t *testing.T) {
 					}
 				}
 				old := h.submit(job)
-				h.endAt(corev1.PodFailed, 1, h.pods()[0]) // leaves back-off, releases and expectations behind
+				h.endAt(corev1.PodFailed, 1, h.pods()[0]) // leaves back-off, untracked pods and expectations behind
 				h.settle()
 				late := h.pods()
 				jobcontrol.ExpectCreation(h.controller, old.UID)
@@ -94,11 +94,11 @@ func TestPoint2AFlipIsCountedOnceAsFirstRecorded(t *testing.T) {
 		for first, then := range map[corev1.PodPhase]corev1.PodPhase{
 			corev1.PodSucceeded: corev1.PodFailed, corev1.PodFailed: corev1.PodSucceeded,
 		} {
-			for _, released := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s, first %s, released %v", name, first, released), func(t *testing.T) {
+			for _, untracked := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, first %s, untracked %v", name, first, untracked), func(t *testing.T) {
 					h := newHarness(t, epoch, unbatched)
 					h.submit(newJob(and(sized(2, 2, 6), spec)))
-					h.refuse(func(call fake.Call) bool { return call.Verb == fake.Patch && !released })
+					h.refuse(func(call fake.Call) bool { return call.Verb == fake.Patch && !untracked })
 					pod := h.pods()[0]
 					h.endAt(first, 1, pod)
 					h.advance(11 * time.Second) // a replacement that takes over is there

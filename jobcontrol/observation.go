@@ -12,18 +12,18 @@ import (
 type observation struct {
 	active, ready, terminating int32
 	// stray counts live pods without finalizer: a scale-down or suspension that
-	// was cut short released them and did not come to delete them.
+	// was cut short untracked them and did not come to delete them.
 	stray int32
 	// restarts of the containers of pods that may still end well.
 	restarts int32
 	// unindexed counts active pods without an index below completions.
 	unindexed int32
 	// listed are the pods of uncountedTerminatedPods that still hold the
-	// finalizer, failed those that failed since, in the order of index and name.
-	// succeeded are the first of those that succeeded since, of all the
-	// newSucceeded; ignored are those that ended without outcome.
+	// finalizer, failed those that failed since, ignored those that ended without
+	// outcome; each in the order of index and UID. succeeded are the first of
+	// those that succeeded since, of all the newSucceeded.
 	listed, failed, ignored []endedPod
-	succeeded               firstEnded
+	succeeded               firstPods
 	newSucceeded            int32
 	// unended counts the pods that hold the finalizer and have not ended.
 	unended int32
@@ -32,13 +32,13 @@ type observation struct {
 // isTracked says whether a pod holds the finalizer, as far as this process
 // knows: it is still to be counted.
 func (p *tracked) isTracked(pod *corev1.Pod) bool {
-	return slices.Contains(pod.Finalizers, p.finalizer) && !p.isReleasing(pod.UID)
+	return slices.Contains(pod.Finalizers, p.finalizer) && !p.wasUntracked(pod.UID)
 }
 
-// isReleasing says whether the pod's finalizer was removed, though it may show.
-func (p *tracked) isReleasing(uid types.UID) bool {
-	_, releasing := p.s.Releasing[uid]
-	return releasing
+// wasUntracked says whether the pod's finalizer was removed, though it may show.
+func (p *tracked) wasUntracked(uid types.UID) bool {
+	_, untracked := p.s.Untracked[uid]
+	return untracked
 }
 
 // index is the pod's completion index if it is one of the Job's.
@@ -74,7 +74,7 @@ func (p *tracked) observe(pods []*corev1.Pod, active, succeeded *indexBits) {
 	o := &p.seen
 	for _, pod := range pods {
 		marked := slices.Contains(pod.Finalizers, p.finalizer)
-		holds := marked && !p.isReleasing(pod.UID)
+		holds := marked && !p.wasUntracked(pod.UID)
 		ended := hasEnded(pod)
 		switch {
 		case ended:
@@ -89,36 +89,50 @@ func (p *tracked) observe(pods []*corev1.Pod, active, succeeded *indexBits) {
 		switch {
 		case !holds:
 		case ended || pod.DeletionTimestamp != nil && p.hasFailed(pod):
-			p.observeEnded(p.endedPod(pod), succeeded)
+			p.observeEnded(pod, succeeded)
 		case p.uncounted.has(pod.UID):
-			p.observeEnded(p.endedPod(pod), succeeded)
+			p.observeEnded(pod, succeeded)
 			o.unended++
 		default:
 			o.unended++
 		}
 	}
-	slices.SortFunc(o.failed, compareEnded)
+	for _, ended := range [][]endedPod{o.listed, o.failed, o.ignored} {
+		slices.SortFunc(ended, compareEnded)
+	}
 	o.succeeded.trim()
 }
 
-func (p *tracked) observeEnded(e endedPod, succeeded *indexBits) {
+func (p *tracked) observeEnded(pod *corev1.Pod, succeeded *indexBits) {
 	o := &p.seen
-	if !e.failed && !e.ignored && e.index != noIndex {
-		succeeded.add(e.index)
+	if pod.Status.Phase == corev1.PodSucceeded && !p.uncounted.has(pod.UID) {
+		p.observeSucceeded(p.indexed(pod), succeeded)
+		return
 	}
+	e := p.endedPod(pod)
 	switch {
 	case e.listed:
 		o.listed = append(o.listed, e)
+		if !e.failed && e.index != noIndex {
+			succeeded.add(e.index)
+		}
 	case e.ignored:
 		o.ignored = append(o.ignored, e)
 	case e.failed:
 		o.failed = append(o.failed, e)
 	default:
-		if e.isOfJob(p.spec.indexed) {
-			o.newSucceeded++
-		}
-		o.succeeded.offer(e)
+		p.observeSucceeded(e.indexedPod, succeeded)
 	}
+}
+
+func (p *tracked) observeSucceeded(pod indexedPod, succeeded *indexBits) {
+	if pod.index != noIndex {
+		succeeded.add(pod.index)
+	}
+	if pod.isOfJob(p.spec.indexed) {
+		p.seen.newSucceeded++
+	}
+	p.seen.succeeded.offer(pod)
 }
 
 func (p *tracked) observeActive(pod *corev1.Pod, marked bool, active *indexBits) {

@@ -61,16 +61,16 @@ func (c *Controller) holds(pod *corev1.Pod) bool {
 // is what the owner's name stands for now. The pods of a Job that others manage
 // are theirs, whatever becomes of it.
 func (c *Controller) isLost(job *batchv1.Job, owner types.UID) bool {
-	return job == nil || job.UID != owner || c.manages(job) && IsFinished(job)
+	return job == nil || job.UID != owner || c.isOurs(job) && IsFinished(job)
 }
 
-// releaseOrphans removes the finalizer from the pods of the noted owners that
+// untrackOrphans removes the finalizer from the pods of the noted owners that
 // are lost. The cache of the Jobs may be behind that of the pods, so each is
 // looked for where it is stored.
-func (c *Controller) releaseOrphans(ctx context.Context, key, namespace, name string) error {
+func (c *Controller) untrackOrphans(ctx context.Context, key, namespace, name string) error {
 	var errs []error
 	for _, uid := range c.orphans.take(key) {
-		if err := c.releaseOrphansOf(ctx, namespace, name, uid); err != nil {
+		if err := c.untrackOrphansOf(ctx, namespace, name, uid); err != nil {
 			c.orphans.note(key, uid)
 			errs = append(errs, err)
 		}
@@ -78,7 +78,7 @@ func (c *Controller) releaseOrphans(ctx context.Context, key, namespace, name st
 	return errors.Join(errs...)
 }
 
-func (c *Controller) releaseOrphansOf(ctx context.Context, namespace, name string, owner types.UID) error {
+func (c *Controller) untrackOrphansOf(ctx context.Context, namespace, name string, owner types.UID) error {
 	pods, err := c.podsOf(namespace, owner)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (c *Controller) releaseOrphansOf(ctx context.Context, namespace, name strin
 			return nil
 		}
 	}
-	return c.releaseAll(ctx, owner, pods)
+	return c.untrackAll(ctx, owner, pods)
 }
 
 // podsOf returns the pods of an owner, in a slice of the caller's; of none, those
@@ -123,20 +123,20 @@ func (c *Controller) podsOf(namespace string, owner types.UID) ([]*corev1.Pod, e
 	}), nil
 }
 
-// releaseAll removes the finalizer from those of the pods that hold it.
-func (c *Controller) releaseAll(ctx context.Context, job types.UID, pods []*corev1.Pod) error {
-	var held []Release
+// untrackAll removes the finalizer from those of the pods that hold it.
+func (c *Controller) untrackAll(ctx context.Context, job types.UID, pods []*corev1.Pod) error {
+	var held []Untracking
 	for _, pod := range pods {
 		if c.holds(pod) {
-			held = append(held, Release{Pod: pod})
+			held = append(held, Untracking{Pod: pod})
 		}
 	}
-	_, err := c.releasePods(ctx, job, held)
+	_, err := c.untrackPods(ctx, job, held)
 	return err
 }
 
 // afterEnd sees to what is left of a Job that has ended: pods that turned up
-// late are released, and deleted if they live, for nothing they do counts.
+// late are untracked, and deleted if they live, for nothing they do counts.
 func (c *Controller) afterEnd(ctx context.Context, job *batchv1.Job) error {
 	if c.cfg.Accounting != Tracked {
 		return nil
@@ -145,10 +145,10 @@ func (c *Controller) afterEnd(ctx context.Context, job *batchv1.Job) error {
 	if err != nil {
 		return fmt.Errorf("pods of Job %s/%s: %w", job.Namespace, job.Name, err)
 	}
-	releaseErr := c.releaseAll(ctx, job.UID, pods)
+	untrackErr := c.untrackAll(ctx, job.UID, pods)
 	alive := slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return !isActive(pod) })
 	deleteErr := c.inParallel(ctx, len(alive), func(ctx context.Context, i int) error {
 		return c.control.Delete(ctx, alive[i])
 	})
-	return errors.Join(releaseErr, deleteErr)
+	return errors.Join(untrackErr, deleteErr)
 }

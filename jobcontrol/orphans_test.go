@@ -20,7 +20,7 @@ func (h *harness) deleteJob(propagation metav1.DeletionPropagation) {
 	}
 }
 
-func TestPodsOfAJobThatGoesAreReleased(t *testing.T) {
+func TestPodsOfAJobThatGoesAreUntracked(t *testing.T) {
 	for _, propagation := range []metav1.DeletionPropagation{
 		metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan,
 	} {
@@ -51,10 +51,8 @@ func TestPodsOfAJobThatGoesAreReleased(t *testing.T) {
 	}
 }
 
-func TestPodsOfAJobThatWentUnseenAreReleased(t *testing.T) {
-	h := newHarness(t, epoch, unbatched)
-	h.submit(parallel(2, 2, 6))
-	h.run(h.pods()...)
+func TestPodsOfAJobThatWentUnseenAreUntracked(t *testing.T) {
+	h := running(t, parallel(2, 2, 6))
 	h.deleteJob(metav1.DeletePropagationBackground)
 	h.reborn(unbatched)
 	h.settle()
@@ -63,7 +61,7 @@ func TestPodsOfAJobThatWentUnseenAreReleased(t *testing.T) {
 	}
 }
 
-func TestAPodThatTurnsUpAfterItsJobIsReleased(t *testing.T) {
+func TestAPodThatTurnsUpAfterItsJobIsUntracked(t *testing.T) {
 	h := newHarness(t, epoch, unbatched)
 	job := h.submit(parallel(1, 1, 6))
 	late := jobcontrol.NewPod(job, batchv1.SchemeGroupVersion.WithKind("Job"), jobcontrol.Names{}, jobcontrol.Slot{Tracked: true})
@@ -151,7 +149,7 @@ func TestB53PodsOfOthersKeepTheFinalizer(t *testing.T) {
 	}
 }
 
-func TestAPodOfNobodysIsReleased(t *testing.T) {
+func TestAPodOfNobodysIsUntracked(t *testing.T) {
 	h := newHarness(t, epoch, unbatched)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "ns", Name: "stray", Finalizers: []string{batchv1.JobTrackingFinalizer},

@@ -12,23 +12,25 @@ import (
 	"github.com/jobwright/jobwright/podsort"
 )
 
-// countFailedIndexes adds the indexes that have now failed for good, and finds
-// the failed pods that must stay for their replacement (KEP-3850).
-func (p *tracked) countFailedIndexes() {
+// failIndexes adds the indexes that have now failed for good, and finds the
+// failed pods that must stay for their replacement (KEP-3850).
+func (p *tracked) failIndexes(active *indexBits) {
 	if p.spec.perIndex == nil {
 		return
 	}
+	failures := p.trackedFailures()
 	var failed []int
-	for _, pod := range p.unreleasedFailures() {
+	for _, pod := range failures {
 		if pod.index != noIndex && p.failsIndex(pod) {
 			failed = append(failed, pod.index)
 		}
 	}
 	p.failedIndexes = p.failedBefore.Union(indexesOf(failed)).Without(p.completed)
+	p.findWaiting(failures, active)
 }
 
-// unreleasedFailures are the failed pods that still hold the finalizer.
-func (p *tracked) unreleasedFailures() []endedPod {
+// trackedFailures are the failed pods that still hold the finalizer.
+func (p *tracked) trackedFailures() []endedPod {
 	failures := slices.Clone(p.seen.failed)
 	for _, pod := range p.seen.listed {
 		if pod.failed {
@@ -43,7 +45,7 @@ func (p *tracked) failsIndex(pod endedPod) bool {
 	switch {
 	case !pod.counted:
 		return false
-	case pod.verdict.action == batchv1.PodFailurePolicyActionFailIndex:
+	case pod.ruling.action == batchv1.PodFailurePolicyActionFailIndex:
 		return true
 	}
 	counted, _ := failuresBefore(pod.Pod, p.s.Names)
@@ -66,11 +68,8 @@ func (p *tracked) judgeFailedIndexes() *cause {
 
 // findWaiting finds, for each index that is neither decided nor at work, the
 // failed pod whose counts its replacement takes over: it must not go before.
-func (p *tracked) findWaiting(active *indexBits) {
-	if p.spec.perIndex == nil {
-		return
-	}
-	for _, pod := range p.unreleasedFailures() {
+func (p *tracked) findWaiting(failures []endedPod, active *indexBits) {
+	for _, pod := range failures {
 		if pod.index == noIndex || active.has(pod.index) || p.completed.Has(pod.index) || p.failedIndexes.Has(pod.index) {
 			continue
 		}

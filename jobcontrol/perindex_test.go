@@ -108,14 +108,14 @@ func TestS31CountsAreHandedOver(t *testing.T) {
 			if diff := cmp.Diff(want, turn.Create[0]); diff != "" {
 				t.Error(diff)
 			}
-			if len(turn.interim.Release) != 0 || turn.status.Failed != 0 {
-				t.Errorf("released %v, failed %d: before its replacement is there", turn.released(), turn.status.Failed)
+			if len(turn.interim.Untrack) != 0 || turn.status.Failed != 0 {
+				t.Errorf("untracked %v, failed %d: before its replacement is there", turn.untracked(), turn.status.Failed)
 			}
 			job.Status = turn.status
 			s.Pods = append(made, indexed([]int{9, 0}, "SR")[1])
 			turn = turnOf(t, s)
-			if len(turn.interim.Release) != 1 || turn.status.Failed != tt.failed {
-				t.Errorf("released %v, failed %d: with its replacement there", turn.released(), turn.status.Failed)
+			if len(turn.interim.Untrack) != 1 || turn.status.Failed != tt.failed {
+				t.Errorf("untracked %v, failed %d: with its replacement there", turn.untracked(), turn.status.Failed)
 			}
 		})
 	}
@@ -197,7 +197,7 @@ func TestS10FailedIndexesOnlyGrow(t *testing.T) {
 }
 
 // TestL1AWaitingPodThatIsListedDoesNotHoldUpTheEnd: its replacement was there
-// when it was listed, and is gone before it could be released.
+// when it was listed, and is gone before it could be untracked.
 func TestL1AWaitingPodThatIsListedDoesNotHoldUpTheEnd(t *testing.T) {
 	listed := func() *batchv1.Job {
 		job := of(and(sized(2, 2, 99), perIndex(3)))
@@ -208,14 +208,14 @@ func TestL1AWaitingPodThatIsListedDoesNotHoldUpTheEnd(t *testing.T) {
 		job := listed()
 		job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue, Reason: "R"}}
 		if turn := turnOf(t, known(job, indexed([]int{0}, "F"))); turn.end() != "FailedR" || turn.status.Failed != 1 {
-			t.Errorf("ends %q, failed %d, released %v", turn.end(), turn.status.Failed, turn.released())
+			t.Errorf("ends %q, failed %d, untracked %v", turn.end(), turn.status.Failed, turn.untracked())
 		}
 	})
 	t.Run("a Job that is deleted", func(t *testing.T) {
 		job := listed()
 		job.DeletionTimestamp = &metav1.Time{Time: epoch}
-		if turn := turnOf(t, known(job, indexed([]int{0}, "F"))); len(turn.interim.Release) != 1 {
-			t.Errorf("released %v, want the pod", turn.released())
+		if turn := turnOf(t, known(job, indexed([]int{0}, "F"))); len(turn.interim.Untrack) != 1 {
+			t.Errorf("untracked %v, want the pod", turn.untracked())
 		}
 	})
 }

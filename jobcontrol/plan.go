@@ -26,9 +26,9 @@ type Snapshot struct {
 	// Names are the names on the pods.
 	Names Names
 
-	// Releasing holds the UIDs of pods whose finalizer this process has removed
+	// Untracked holds the UIDs of pods whose finalizer this process has removed
 	// and that Pods may still show with it. They are counted already.
-	Releasing map[types.UID]struct{}
+	Untracked map[types.UID]struct{}
 	// Failures is what Interim returned at the last sync of the Job.
 	Failures Failures
 	// Backoff is how long replacements of failed pods wait.
@@ -59,9 +59,9 @@ type Decision struct {
 // Deletion is a pod to delete.
 type Deletion struct {
 	Pod *corev1.Pod
-	// Release says that the pod is not to be counted: its finalizer goes first,
+	// Untrack says that the pod is not to be counted: its finalizer goes first,
 	// and the call is Done when both are.
-	Release bool
+	Untrack bool
 	// Reason says why, for a person.
 	Reason string
 }

@@ -147,8 +147,8 @@ func FuzzPlan(f *testing.F) {
 		}
 		r := c.result(d)
 		interim := d.Interim(r)
-		for range interim.Release {
-			r.Released = append(r.Released, jobcontrol.Call(c.below(4)))
+		for range interim.Untrack {
+			r.Untracked = append(r.Untracked, jobcontrol.Call(c.below(4)))
 		}
 		out := d.Settle(r)
 		if diff := cmp.Diff(before, s); diff != "" {

@@ -46,9 +46,9 @@ type Result struct {
 	// and Decision.Create, by its position. Entries left out were Skipped, those
 	// too many are ignored.
 	Deleted, Created []Call
-	// Released holds what became of each entry of Interim.Release. It is empty
+	// Untracked holds what became of each entry of Interim.Untrack. It is empty
 	// when Interim is asked.
-	Released []Call
+	Untracked []Call
 	// Err is a failure that the Job is to be retried for, or nil.
 	Err error
 }
@@ -57,7 +57,7 @@ type Result struct {
 // what would happen.
 func AllDone(d Decision) Result {
 	r := Result{Deleted: allDone(len(d.Delete)), Created: allDone(len(d.Create))}
-	r.Released = allDone(len(d.Interim(r).Release))
+	r.Untracked = allDone(len(d.Interim(r).Untrack))
 	return r
 }
 
@@ -74,19 +74,20 @@ func allDone(n int) []Call {
 // write fails, it does neither.
 type Interim struct {
 	// Status is the status to write first, the caller's own, or nil. It lists
-	// the pods of Release that are to be counted.
+	// the pods of Untrack that are to be counted.
 	Status *batchv1.JobStatus
 	// Events become true by the write of Status.
 	Events []Event
 	// Failures is what to remember of the Job's failures once Status is written.
 	Failures Failures
-	// Release lists the pods to remove the finalizer from. Every one is to be
-	// tried, whatever becomes of the others; one that is gone is Done.
-	Release []Release
+	// Untrack lists the pods to remove the finalizer from. Every one is to be
+	// tried, whatever becomes of the others; one that is gone is Done. The list is
+	// the Decision's: read-only.
+	Untrack []Untracking
 }
 
-// Release is a pod whose finalizer is to be removed.
-type Release struct {
+// Untracking is a pod whose finalizer is to be removed.
+type Untracking struct {
 	Pod *corev1.Pod
 	// Reason says why, for a person.
 	Reason string

@@ -15,10 +15,8 @@ import (
 	"github.com/jobwright/jobwright/jobcontrol"
 )
 
-// TestSpecsThatCannotBeHonoured checks that each is refused by the name of the
-// field, and that nothing is decided then.
 func TestSpecsThatCannotBeHonoured(t *testing.T) {
-	tests := map[string]func(*batchv1.Job){
+	wantRefused(t, map[string]func(*batchv1.Job){
 		"spec.parallelism":           func(j *batchv1.Job) { j.Spec.Parallelism = new(int32(-1)) },
 		"spec.completions":           func(j *batchv1.Job) { j.Spec.Completions = new(int32(math.MinInt32)) },
 		"spec.backoffLimit":          func(j *batchv1.Job) { j.Spec.BackoffLimit = new(int32(-1)) },
@@ -37,7 +35,11 @@ func TestSpecsThatCannotBeHonoured(t *testing.T) {
 			j.Spec.Template.OwnerReferences = []metav1.OwnerReference{{Kind: "Other", Controller: new(true)}}
 		},
 		"metadata.uid": func(j *batchv1.Job) { j.UID = "" },
+	})
+}
 
+func TestPoliciesThatCannotBeHonoured(t *testing.T) {
+	wantRefused(t, map[string]func(*batchv1.Job){
 		"spec.backoffLimitPerIndex":            func(j *batchv1.Job) { j.Spec.BackoffLimitPerIndex = new(int32(-1)) },
 		"spec.backoffLimitPerIndex: Forbidden": func(j *batchv1.Job) { j.Spec.BackoffLimitPerIndex = new(int32(1)) },
 		"spec.maxFailedIndexes: Forbidden":     func(j *batchv1.Job) { j.Spec.MaxFailedIndexes = new(int32(1)) },
@@ -89,7 +91,13 @@ func TestSpecsThatCannotBeHonoured(t *testing.T) {
 			j.Spec.CompletionMode, j.Spec.Completions, j.Spec.BackoffLimitPerIndex = new(batchv1.IndexedCompletion), new(int32(3)), new(int32(1))
 			j.Status.FailedIndexes = new("5-3")
 		},
-	}
+	})
+}
+
+// wantRefused checks that each spoiled Job is refused by the name of the field,
+// and that nothing is decided then.
+func wantRefused(t *testing.T, tests map[string]func(*batchv1.Job)) {
+	t.Helper()
 	for field, spoil := range tests {
 		t.Run(field, func(t *testing.T) {
 			job := stored(spoil)
@@ -107,6 +115,9 @@ func TestSpecsThatCannotBeHonoured(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestWhatCannotBePlannedAtAll(t *testing.T) {
 	t.Run("all fields at once", func(t *testing.T) {
 		err := jobcontrol.Validate(stored(func(j *batchv1.Job) {
 			j.Spec.Parallelism, j.Spec.Completions = new(int32(-1)), new(int32(-1))

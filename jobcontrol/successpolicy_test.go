@@ -63,10 +63,7 @@ func TestSuccessPolicyDecides(t *testing.T) {
 }
 
 func TestB11ASuccessfulJobWaitsForItsPodsToGo(t *testing.T) {
-	h := newHarness(t, epoch, unbatched)
-	h.submit(newJob(and(sized(3, 3, 6), succeedsBy("0-1", 1))))
-	h.run(h.pods()...)
-	h.settle()
+	h := running(t, newJob(and(sized(3, 3, 6), succeedsBy("0-1", 1))))
 	h.endAt(corev1.PodSucceeded, 0, h.pods()[0])
 	h.settle()
 	c := jobcontrol.Condition(&h.job().Status, batchv1.JobSuccessCriteriaMet)

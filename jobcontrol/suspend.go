@@ -9,24 +9,24 @@ import (
 // startOrSuspend writes whether the Job is suspended, and since when it is
 // active: the deadline counts unbroken activity only (KEP-2232).
 func (l *ledger) startOrSuspend() {
-	if l.verdict == nil && l.manages {
+	if l.verdict == nil && l.plan.managesPods {
 		l.markSuspension()
 	}
-	if l.status.StartTime == nil && !l.spec.suspended {
-		l.status.StartTime = new(metav1.NewTime(l.s.Now))
+	if l.status.StartTime == nil && !l.plan.spec.suspended {
+		l.status.StartTime = new(metav1.NewTime(l.plan.s.Now))
 	}
 }
 
 func (l *ledger) markSuspension() {
 	was := HasCondition(&l.status, batchv1.JobSuspended)
 	switch {
-	case l.spec.suspended && !was:
+	case l.plan.spec.suspended && !was:
 		l.setCondition(batchv1.JobSuspended, corev1.ConditionTrue, cause{"JobSuspended", "Job suspended"})
 		l.status.StartTime = nil
 		l.events = append(l.events, Event{corev1.EventTypeNormal, "Suspended", "Job suspended"})
-	case !l.spec.suspended && was:
+	case !l.plan.spec.suspended && was:
 		l.setCondition(batchv1.JobSuspended, corev1.ConditionFalse, cause{"JobResumed", "Job resumed"})
-		l.status.StartTime = new(metav1.NewTime(l.s.Now))
+		l.status.StartTime = new(metav1.NewTime(l.plan.s.Now))
 		l.events = append(l.events, Event{corev1.EventTypeNormal, "Resumed", "Job resumed"})
 	}
 }

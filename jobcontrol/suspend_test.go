@@ -52,10 +52,7 @@ func TestSuspendAndResume(t *testing.T) {
 		}
 	})
 	t.Run("B13 a Job that ran is suspended and resumed, with a pod that ends meanwhile", func(t *testing.T) {
-		h := newHarness(t, epoch, unbatched)
-		h.submit(parallel(2, 3, 6))
-		h.run(h.pods()...)
-		h.settle()
+		h := running(t, parallel(2, 3, 6))
 		h.endAt(corev1.PodSucceeded, 0, h.pods()[0])
 		h.suspend(true)
 		h.settle()
@@ -80,11 +77,11 @@ func TestSuspendAndResume(t *testing.T) {
 			t.Errorf("errors %v", h.errs)
 		}
 	})
+}
+
+func TestSuspensionAtTheEdges(t *testing.T) {
 	t.Run("B75 a write of the suspension that fails is made up for", func(t *testing.T) {
-		h := newHarness(t, epoch, unbatched)
-		h.submit(parallel(1, 1, 6))
-		h.run(h.pods()...)
-		h.settle()
+		h := running(t, parallel(1, 1, 6))
 		h.beforeSave = func() error { h.beforeSave = nil; return errInternal }
 		h.suspend(true)
 		h.settle()
@@ -96,10 +93,7 @@ func TestSuspendAndResume(t *testing.T) {
 		}
 	})
 	t.Run("pods deleted by the suspension count nowhere", func(t *testing.T) {
-		h := newHarness(t, epoch, unbatched)
-		h.submit(parallel(2, 2, 0))
-		h.run(h.pods()...)
-		h.settle()
+		h := running(t, parallel(2, 2, 0))
 		h.suspend(true)
 		h.settle()
 		h.wantStatus(0, 0, 0, "")
@@ -192,18 +186,18 @@ func TestADecidedSuspendedJobGetsAStartTime(t *testing.T) {
 
 func TestSuspensionWaitsForNothing(t *testing.T) {
 	job := of(and(sized(3, 3, 6), suspended))
-	t.Run("every active pod is released and deleted, Pending ones too", func(t *testing.T) {
+	t.Run("every active pod is untracked and deleted, Pending ones too", func(t *testing.T) {
 		turn := turnOf(t, known(job, held("RPUrS")))
 		if len(turn.Delete) != 3 || turn.status.Active != 0 || *turn.status.Terminating != 4 {
 			t.Errorf("deletes %d, active %d, terminating %d", len(turn.Delete), turn.status.Active, *turn.status.Terminating)
 		}
 		for _, d := range turn.Delete {
-			if !d.Release {
+			if !d.Untrack {
 				t.Errorf("pod %s would count as failed", d.Pod.Name)
 			}
 		}
 	})
-	t.Run("S39 what a crash left between release and deletion is deleted too", func(t *testing.T) {
+	t.Run("S39 what a crash left between untracking and deletion is deleted too", func(t *testing.T) {
 		turn := turnOf(t, known(job, pods("RR")))
 		if len(turn.Delete) != 2 || turn.status.Active != 0 {
 			t.Errorf("deletes %d, active %d", len(turn.Delete), turn.status.Active)

@@ -38,7 +38,7 @@ func (c *Controller) Sync(ctx context.Context, key string) (next Next, err error
 	if err != nil {
 		return Next{Forget: true}, err
 	}
-	orphansErr := c.releaseOrphans(ctx, key, namespace, name)
+	orphansErr := c.untrackOrphans(ctx, key, namespace, name)
 	next, err = c.syncKey(ctx, key, namespace, name, began)
 	if orphansErr == nil {
 		return next, err
@@ -58,7 +58,7 @@ func (c *Controller) syncKey(ctx context.Context, key, namespace, name string, b
 		return Next{Forget: true}, nil
 	case err != nil:
 		return Next{}, fmt.Errorf("read Job %s: %w", key, err)
-	case !c.manages(job):
+	case !c.isOurs(job):
 		c.forget(key)
 		return Next{Forget: true}, nil
 	case IsFinished(job):
@@ -92,7 +92,7 @@ func (c *Controller) syncUnfinished(ctx context.Context, key string, job *batchv
 	return next, err
 }
 
-// letGo releases the pods of a Job that cannot be worked on and is being
+// letGo untracks the pods of a Job that cannot be worked on and is being
 // deleted: nothing they do counts, and the Job waits for them to go.
 func (c *Controller) letGo(ctx context.Context, job *batchv1.Job) error {
 	if c.cfg.Accounting != Tracked || job.DeletionTimestamp == nil {
@@ -102,7 +102,7 @@ func (c *Controller) letGo(ctx context.Context, job *batchv1.Job) error {
 	if err != nil {
 		return err
 	}
-	return c.releaseAll(ctx, job.UID, pods)
+	return c.untrackAll(ctx, job.UID, pods)
 }
 
 // forget drops all that is kept for the Job that the key stood for.
@@ -114,7 +114,7 @@ func (c *Controller) forget(key string) {
 
 func (c *Controller) forgetJob(uid types.UID) {
 	c.expectations.Forget(uid)
-	c.releases.forget(uid)
+	c.untracked.forget(uid)
 }
 
 // syncFinished sees to what a Job that has ended leaves behind, and in the end
@@ -143,11 +143,11 @@ func (c *Controller) syncJob(ctx context.Context, key string, job *batchv1.Job) 
 	snapshot := Snapshot{
 		Job:        job,
 		Satisfied:  c.expectations.Satisfied(job.UID), // read before the pods: what is seen since is in them
-		Releasing:  c.releases.of(job.UID),
+		Untracked:  c.untracked.of(job.UID),
 		Retries:    c.queue.NumRequeues(key),
 		Accounting: c.cfg.Accounting,
 		Names:      c.cfg.Names,
-		Backoff:    c.cfg.backoff(),
+		Backoff:    c.cfg.Backoff,
 		Judgement:  c.cfg.Judgement,
 	}
 	pods, err := c.claims(job, spec.selector)
@@ -182,7 +182,7 @@ func (c *Controller) syncJob(ctx context.Context, key string, job *batchv1.Job) 
 }
 
 // carryOut makes the calls of a decision, and writes what became of them: first
-// the pods that ended, then, when they are released, their count.
+// the pods that ended, then, when they are untracked, their count.
 func (c *Controller) carryOut(ctx context.Context, key string, job *batchv1.Job, d Decision) (Next, error) {
 	result := c.act(ctx, job, d)
 	interim := d.Interim(result)
@@ -195,7 +195,7 @@ func (c *Controller) carryOut(ctx context.Context, key string, job *batchv1.Job,
 	}
 	c.memory.remember(key, interim.Failures)
 	var err error
-	result.Released, err = c.releasePods(ctx, job.UID, interim.Release)
+	result.Untracked, err = c.untrackPods(ctx, job.UID, interim.Untrack)
 	result.Err = errors.Join(result.Err, err)
 
 	outcome := d.Settle(result)

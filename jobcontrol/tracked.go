@@ -38,10 +38,12 @@ type tracked struct {
 	// waiting holds, by index, the failed pod that must stay until its
 	// replacement has taken over its failure counts.
 	waiting map[int]endedPod
-	// manages says that this sync sees to the number of pods, and so may write
+	// outgoing are the pods to untrack, beside those that go if the Job ends.
+	outgoing outgoing
+	// managesPods says that this sync sees to the number of pods, and so may write
 	// that the Job is suspended or resumed.
-	manages bool
-	wake    Wake
+	managesPods bool
+	wake        Wake
 }
 
 func planTracked(s Snapshot, spec jobSpec) (Decision, error) {
@@ -56,7 +58,8 @@ func planTracked(s Snapshot, spec jobSpec) (Decision, error) {
 	var active, succeeded indexBits
 	p.observe(s.Pods, &active, &succeeded)
 	p.count(&succeeded)
-	p.findWaiting(&active)
+	p.failIndexes(&active)
+	p.findOutgoing()
 	p.judge()
 
 	d := Decision{accounts: p}
@@ -69,7 +72,7 @@ func planTracked(s Snapshot, spec jobSpec) (Decision, error) {
 	case s.Job.DeletionTimestamp != nil:
 		p.awaits("the Job is gone")
 	default:
-		p.manages = true
+		p.managesPods = true
 		p.awaits("a pod changes, or the spec")
 		p.manage(&d, &active)
 	}
@@ -137,7 +140,6 @@ func (p *tracked) count(succeeded *indexBits) {
 	if p.spec.indexed {
 		p.completed = p.completedBefore.Union(succeeded.indexes())
 		p.succeeded = int32(p.completed.Len())
-		p.countFailedIndexes()
 	}
 }
 
@@ -184,8 +186,8 @@ func (p *tracked) judge() {
 // judgeFailure returns why the Job fails, or nil.
 func (p *tracked) judgeFailure() *cause {
 	for _, pod := range p.seen.failed {
-		if pod.verdict.action == batchv1.PodFailurePolicyActionFailJob {
-			return &cause{batchv1.JobReasonPodFailurePolicy, pod.verdict.why}
+		if pod.ruling.action == batchv1.PodFailurePolicyActionFailJob {
+			return &cause{batchv1.JobReasonPodFailurePolicy, pod.ruling.why}
 		}
 	}
 	switch {

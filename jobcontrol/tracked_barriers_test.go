@@ -25,10 +25,7 @@ func TestB79ADeletionIsAskedForOnce(t *testing.T) {
 		"suspended":   {func(j *batchv1.Job) { j.Spec.Suspend = new(true) }, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHarness(t, epoch, unbatched)
-			h.submit(parallel(3, 3, 6))
-			h.run(h.pods()...)
-			h.settle()
+			h := running(t, parallel(3, 3, 6))
 			h.update(tt.change)
 			for range 4 {
 				h.view.DeliverIf(fake.ForJob)
@@ -78,8 +75,8 @@ func TestS12AnEndWaitsForPodsThatFoundNoPlace(t *testing.T) {
 			if turn.end() != "" || turn.status.Succeeded != 500 {
 				t.Fatalf("ends %q, succeeded %d; want no end with one pod left", turn.end(), turn.status.Succeeded)
 			}
-			for _, release := range turn.interim.Release {
-				release.Pod.Finalizers = nil
+			for _, untrack := range turn.interim.Untrack {
+				untrack.Pod.Finalizers = nil
 			}
 			job.Status = turn.status
 			if turn = turnOf(t, known(job, made)); turn.end() != "CompleteCompletionsReached" || turn.status.Succeeded != n {

@@ -72,7 +72,7 @@ func TestNamesAreConfiguration(t *testing.T) {
 	})
 }
 
-// TestTheOrderOfASync is a contract: list, release, count, end.
+// TestTheOrderOfASync is a contract: list, untrack, count, end.
 func TestTheOrderOfASync(t *testing.T) {
 	h := newHarness(t, epoch, unbatched)
 	h.submit(parallel(2, 2, 6))
@@ -80,7 +80,7 @@ func TestTheOrderOfASync(t *testing.T) {
 	note := func(what string) { order = append(order, what) }
 	h.control.OnCall = func(call fake.Call) error {
 		if u := h.job().Status.UncountedTerminatedPods; !slices.Contains(u.Succeeded, call.Pod.UID) {
-			t.Errorf("S2 pod %s is released before it is listed", call.Pod.Name)
+			t.Errorf("S2 pod %s is untracked before it is listed", call.Pod.Name)
 		}
 		note(string(call.Verb))
 		return nil
@@ -155,10 +155,7 @@ func TestB36B37PodsMayBeCollected(t *testing.T) {
 
 // TestB52ADeletedPodIsCountedBeforeItGoes.
 func TestB52ADeletedPodIsCountedBeforeItGoes(t *testing.T) {
-	h := newHarness(t, epoch, unbatched)
-	h.submit(parallel(1, 1, 0))
-	h.run(h.pods()...)
-	h.settle()
+	h := running(t, parallel(1, 1, 0))
 	pod := h.pods()[0]
 	h.delete(pod)
 	h.remove(pod) // the node is gone: it never reaches a terminal phase
@@ -173,10 +170,7 @@ func TestB52ADeletedPodIsCountedBeforeItGoes(t *testing.T) {
 func TestB20NeverTwoAtATime(t *testing.T) {
 	for name, spec := range map[string]func(*batchv1.JobSpec){"non-Indexed": replaceFailed, "Indexed": and(asIndexed, replaceFailed)} {
 		t.Run(name, func(t *testing.T) {
-			h := newHarness(t, epoch, unbatched)
-			h.submit(newJob(and(sized(1, 1, 6), spec)))
-			h.run(h.pods()...)
-			h.settle()
+			h := running(t, newJob(and(sized(1, 1, 6), spec)))
 			h.delete(h.pods()[0])
 			h.advance(time.Hour)
 			if h.made() != 1 || h.job().Status.Failed != 0 || *h.job().Status.Terminating != 1 {
@@ -209,10 +203,7 @@ func TestB59NothingIsWrittenAfterTheEnd(t *testing.T) {
 
 // TestL1ARestNeedsNoWrites: an idle Job costs nothing.
 func TestL1AJobAtRestCostsNoWrite(t *testing.T) {
-	h := newHarness(t, epoch, unbatched)
-	h.submit(parallel(3, 3, 6))
-	h.run(h.pods()...)
-	h.settle()
+	h := running(t, parallel(3, 3, 6))
 	writes, calls := len(h.statuses), len(h.control.Calls())
 	for range 5 {
 		h.view.Resync()

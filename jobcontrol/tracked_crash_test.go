@@ -93,7 +93,7 @@ func stories() map[string]story {
 		"a limit by index": {job: newJob(and(sized(2, 3, 99), perIndex(1))), ends: byIndex},
 		"failure policy":   {job: newJob(and(sized(3, 3, 6), failJobOn(1))), ends: first(corev1.PodFailed)},
 		// With TerminatingOrFailed a pod that is deleted for the success counts as
-		// failed if it is seen before its release: as upstream has it.
+		// failed if it is seen before its untracking: as upstream has it.
 		"success policy":        {job: newJob(and(sized(3, 3, 6), succeedsBy("", 1), replaceFailed)), ends: first(corev1.PodSucceeded)},
 		"scaled down and up":    {job: parallel(3, 3, 6), ends: lateEnd, user: map[int]func(*harness){1: scale(1), 3: scale(3)}},
 		"suspended and resumed": {job: newJob(and(sized(2, 2, 6), asIndexed)), ends: lateEnd, user: map[int]func(*harness){1: (*harness).suspendNow, 3: (*harness).resumeNow}},

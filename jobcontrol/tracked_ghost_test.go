@@ -25,13 +25,13 @@ type ghost struct {
 	// finalizer: true is failed.
 	ended map[types.UID]bool
 	// entered are the UIDs that ever were in uncountedTerminatedPods, by list;
-	// released are the pods whose finalizer went without being counted.
-	entered  map[types.UID]bool
-	released map[types.UID]bool
+	// untracked are the pods whose finalizer went without being counted.
+	entered   map[types.UID]bool
+	untracked map[types.UID]bool
 }
 
 func newGhost(w *swarm) *ghost {
-	return &ghost{w: w, pods: map[types.UID]*corev1.Pod{}, ended: map[types.UID]bool{}, entered: map[types.UID]bool{}, released: map[types.UID]bool{}}
+	return &ghost{w: w, pods: map[types.UID]*corev1.Pod{}, ended: map[types.UID]bool{}, entered: map[types.UID]bool{}, untracked: map[types.UID]bool{}}
 }
 
 func (g *ghost) JobAdded(job *batchv1.Job)   { g.job = job }
@@ -145,7 +145,7 @@ func (g *ghost) letGo(pod *corev1.Pod) {
 	if set, err := jobcontrol.ParseIndexes(index); err == nil && set.Len() == 1 && completed.Union(set).Len() == completed.Len() {
 		return
 	}
-	g.released[pod.UID] = true
+	g.untracked[pod.UID] = true
 	if jobcontrol.HasCondition(&g.job.Status, batchv1.JobSuccessCriteriaMet) {
 		return
 	}
@@ -191,7 +191,7 @@ func (g *ghost) atRest(scales bool) {
 	}
 	for uid := range g.ended {
 		_, counted := g.entered[uid]
-		if !counted && !g.released[uid] && !isIndexed(g.job) {
+		if !counted && !g.untracked[uid] && !isIndexed(g.job) {
 			g.w.blame("S12 pod %s ended and is counted nowhere", uid)
 		}
 	}

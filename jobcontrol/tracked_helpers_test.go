@@ -137,9 +137,9 @@ func (s turn) decided() string {
 	return ""
 }
 
-// released are the numbers of the pods that are released without deletion.
-func (s turn) released() (numbers []string) {
-	for _, r := range s.interim.Release {
+// untracked are the numbers of the pods that are untracked without deletion.
+func (s turn) untracked() (numbers []string) {
+	for _, r := range s.interim.Untrack {
 		numbers = append(numbers, r.Pod.Name)
 	}
 	slices.Sort(numbers)

@@ -23,10 +23,10 @@ const (
 	unknown = jobcontrol.Unknown
 )
 
-func TestWhatWasNotReleasedIsNotCounted(t *testing.T) {
+func TestWhatWasNotUntrackedIsNotCounted(t *testing.T) {
 	tests := []struct {
 		name              string
-		released          []jobcontrol.Call
+		untracked         []jobcontrol.Call
 		succeeded, failed int32
 		uncounted         int
 		end               string
@@ -34,14 +34,14 @@ func TestWhatWasNotReleasedIsNotCounted(t *testing.T) {
 		{"all", []jobcontrol.Call{done, done, done}, 2, 1, 0, "CompleteCompletionsReached"},
 		{"none tried", nil, 0, 0, 3, ""},
 		{"refused, unknown and skipped alike", []jobcontrol.Call{refused, unknown, skipped}, 0, 0, 3, ""},
-		{"the failure alone", []jobcontrol.Call{refused, done, unknown}, 0, 1, 2, ""},
+		{"the failure alone", []jobcontrol.Call{done, refused, unknown}, 0, 1, 2, ""},
 		{"L11 all but one", []jobcontrol.Call{done, done, refused}, 1, 1, 1, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			job := of(sized(2, 2, 6))
 			d := mustPlan(t, known(job, held("SFS")))
-			turn := settled(t, job, d, jobcontrol.Result{Released: tt.released})
+			turn := settled(t, job, d, jobcontrol.Result{Untracked: tt.untracked})
 			s := turn.status
 			left := len(s.UncountedTerminatedPods.Succeeded) + len(s.UncountedTerminatedPods.Failed)
 			if s.Succeeded != tt.succeeded || s.Failed != tt.failed || left != tt.uncounted || turn.end() != tt.end {
@@ -51,7 +51,7 @@ func TestWhatWasNotReleasedIsNotCounted(t *testing.T) {
 				t.Errorf("listed before: %v, want all three", listed)
 			}
 			if first := turn.interim.Status; first.Succeeded+first.Failed != 0 {
-				t.Errorf("counted before they were released: %d, %d", first.Succeeded, first.Failed)
+				t.Errorf("counted before they were untracked: %d, %d", first.Succeeded, first.Failed)
 			}
 		})
 	}
@@ -94,7 +94,7 @@ func TestB48CountsAreThoseAfterTheCalls(t *testing.T) {
 func TestADecidedJobStaysDecided(t *testing.T) {
 	job := of(sized(3, 3, 0))
 	d := mustPlan(t, known(job, held("FRR")))
-	turn := settled(t, job, d, jobcontrol.Result{Deleted: []jobcontrol.Call{refused, refused}, Released: []jobcontrol.Call{done}, Err: errInternal})
+	turn := settled(t, job, d, jobcontrol.Result{Deleted: []jobcontrol.Call{refused, refused}, Untracked: []jobcontrol.Call{done}, Err: errInternal})
 	if turn.decided() != "FailureTargetBackoffLimitExceeded" || turn.end() != "" || turn.out.Retry == nil || turn.out.Forget {
 		t.Fatalf("decided %q, ends %q, retry %v", turn.decided(), turn.end(), turn.out.Retry)
 	}
@@ -176,7 +176,7 @@ func TestB95S5AtMost500Uncounted(t *testing.T) {
 				d := mustPlan(t, known(job, made))
 				r := jobcontrol.AllDone(d)
 				if first { // not one finalizer can be removed
-					r.Released = slices.Repeat([]jobcontrol.Call{refused}, len(r.Released))
+					r.Untracked = slices.Repeat([]jobcontrol.Call{refused}, len(r.Untracked))
 				}
 				first = false
 				d.Create = nil
@@ -187,9 +187,9 @@ func TestB95S5AtMost500Uncounted(t *testing.T) {
 				if turn.end() != "" {
 					t.Fatalf("ends %q", turn.end())
 				}
-				for i, release := range turn.interim.Release {
-					if r.Released[i] == done {
-						release.Pod.Finalizers = nil
+				for i, untrack := range turn.interim.Untrack {
+					if r.Untracked[i] == done {
+						untrack.Pod.Finalizers = nil
 					}
 				}
 				job.Status = turn.status
@@ -263,7 +263,7 @@ func (s turn) report() map[string]any {
 		deleted = append(deleted, d.Pod.UID)
 	}
 	return map[string]any{
-		"delete": deleted, "create": s.Create, "release": s.released(), "first": s.interim.Status, "last": s.out.Status,
+		"delete": deleted, "create": s.Create, "untrack": s.untracked(), "first": s.interim.Status, "last": s.out.Status,
 		"events": append(s.interim.Events, s.out.Events...), "wake": s.out.Wake, "failures": s.interim.Failures,
 	}
 }

@@ -74,7 +74,7 @@ func TestTrackedDecides(t *testing.T) {
 				t.Errorf("ends %q, want %q", got, tt.end)
 			}
 			if u := s.UncountedTerminatedPods; len(u.Succeeded)+len(u.Failed) != 0 {
-				t.Errorf("uncounted %v, want none: every pod was released", u)
+				t.Errorf("uncounted %v, want none: every pod was untracked", u)
 			}
 		})
 	}
@@ -166,22 +166,22 @@ func TestB4B99TheFirstRecordedOutcomeStays(t *testing.T) {
 	}
 }
 
-func TestB5ReleasedPodsAreCountedAlready(t *testing.T) {
+func TestB5UntrackedPodsAreCountedAlready(t *testing.T) {
 	job := of(sized(2, 3, 6))
 	job.Status.Succeeded, job.Status.Failed = 1, 1
 	s := known(job, held("SFR"))
-	s.Releasing = map[types.UID]struct{}{"pod-0": {}, "pod-1": {}}
+	s.Untracked = map[types.UID]struct{}{"pod-0": {}, "pod-1": {}}
 	turn := turnOf(t, s)
-	if turn.status.Succeeded != 1 || turn.status.Failed != 1 || len(turn.interim.Release) != 0 || len(turn.Create) != 1 {
-		t.Errorf("succeeded %d, failed %d, releases %v, creates %d; want 1, 1, none and 1",
-			turn.status.Succeeded, turn.status.Failed, turn.released(), len(turn.Create))
+	if turn.status.Succeeded != 1 || turn.status.Failed != 1 || len(turn.interim.Untrack) != 0 || len(turn.Create) != 1 {
+		t.Errorf("succeeded %d, failed %d, untracks %v, creates %d; want 1, 1, none and 1",
+			turn.status.Succeeded, turn.status.Failed, turn.untracked(), len(turn.Create))
 	}
 	t.Run("listed ones too", func(t *testing.T) {
 		job.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{"pod-0"}, Failed: []types.UID{"pod-1"}}
 		job.Status.Succeeded, job.Status.Failed = 0, 0
 		turn := turnOf(t, s)
-		if turn.status.Succeeded != 1 || turn.status.Failed != 1 || len(turn.interim.Release) != 0 {
-			t.Errorf("succeeded %d, failed %d, releases %v; want 1, 1, none", turn.status.Succeeded, turn.status.Failed, turn.released())
+		if turn.status.Succeeded != 1 || turn.status.Failed != 1 || len(turn.interim.Untrack) != 0 {
+			t.Errorf("succeeded %d, failed %d, untracks %v; want 1, 1, none", turn.status.Succeeded, turn.status.Failed, turn.untracked())
 		}
 	})
 }
@@ -204,7 +204,7 @@ func TestNothingToDoWritesNothing(t *testing.T) {
 			s.Job.Status = turnOf(t, s).status
 			s.Now = s.Now.Add(time.Hour)
 			turn := turnOf(t, s)
-			if turn.interim.Status != nil || turn.out.Status != nil || len(turn.Create)+len(turn.Delete)+len(turn.interim.Release) != 0 {
+			if turn.interim.Status != nil || turn.out.Status != nil || len(turn.Create)+len(turn.Delete)+len(turn.interim.Untrack) != 0 {
 				t.Errorf("it writes %v, %v", turn.interim.Status, turn.out.Status)
 			}
 		})

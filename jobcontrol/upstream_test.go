@@ -37,10 +37,7 @@ func TestE1AStartTimeAheadOfTheClockDoesNotHoldUpTheEnd(t *testing.T) {
 }
 
 func TestE3AFailJobVerdictIsStoredThoughADeletionFails(t *testing.T) {
-	h := newHarness(t, epoch, unbatched)
-	h.submit(newJob(and(sized(2, 2, 6), failJobOn(42))))
-	h.run(h.pods()...)
-	h.settle()
+	h := running(t, newJob(and(sized(2, 2, 6), failJobOn(42))))
 	h.refuse(func(call fake.Call) bool { return call.Verb == fake.Delete })
 	bad := h.pods()[0]
 	h.endAt(corev1.PodFailed, 42, bad)
@@ -66,16 +63,13 @@ func TestE3AFailJobVerdictIsStoredThoughADeletionFails(t *testing.T) {
 }
 
 func TestE4AScaleDownCutShortLeavesNoPodThatRunsUncounted(t *testing.T) {
-	h := newHarness(t, epoch, unbatched)
-	h.submit(parallel(2, 2, 6))
-	h.run(h.pods()...)
-	h.settle()
+	h := running(t, parallel(2, 2, 6))
 	h.refuse(func(call fake.Call) bool { return call.Verb == fake.Delete })
 	h.update(func(j *batchv1.Job) { j.Spec.Parallelism = new(int32(1)) })
 	h.view.Deliver()
 	h.work()
 	if n := len(h.finalized()); n != 1 || len(h.live()) != 2 {
-		t.Fatalf("%d of %d pods hold the finalizer, want the crash between release and deletion of one", n, len(h.live()))
+		t.Fatalf("%d of %d pods hold the finalizer, want the crash between untracking and deletion of one", n, len(h.live()))
 	}
 	h.reborn(unbatched)
 	h.refuse(nil)
@@ -182,15 +176,18 @@ func TestE8AKubeletsClockAheadDoesNotDelayTheReplacement(t *testing.T) {
 	}
 }
 
-func TestE10FailedDeletionsOfASuspendedJobLeaveReadyAsItIs(t *testing.T) {
-	h := newHarness(t, epoch, unbatched)
-	h.submit(parallel(2, 2, 6))
-	h.run(h.pods()...)
-	h.settle()
+// suspendInVain suspends the Job while every call is refused.
+func (h *harness) suspendInVain() {
+	h.t.Helper()
 	h.refuse(func(fake.Call) bool { return true })
-	h.update(func(j *batchv1.Job) { j.Spec.Suspend = new(true) })
+	h.suspend(true)
 	h.view.Deliver()
 	h.work()
+}
+
+func TestE10FailedDeletionsOfASuspendedJobLeaveReadyAsItIs(t *testing.T) {
+	h := running(t, parallel(2, 2, 6))
+	h.suspendInVain()
 	if s := h.job().Status; s.Active != 2 || *s.Ready != 2 || *s.Terminating != 0 {
 		t.Errorf("active %d, ready %d, terminating %d; want 2, 2, 0", s.Active, *s.Ready, *s.Terminating)
 	}
@@ -212,14 +209,8 @@ func TestE14AnElasticJobScaledDownAndThenMadeNarrowerGoesOn(t *testing.T) {
 }
 
 func TestE16ASuspendedJobCompletesWithAStartTime(t *testing.T) {
-	h := newHarness(t, epoch, unbatched)
-	h.submit(parallel(1, 1, 6))
-	h.run(h.pods()...)
-	h.settle()
-	h.refuse(func(fake.Call) bool { return true })
-	h.update(func(j *batchv1.Job) { j.Spec.Suspend = new(true) })
-	h.view.Deliver()
-	h.work()
+	h := running(t, parallel(1, 1, 6))
+	h.suspendInVain()
 	h.endAt(corev1.PodSucceeded, 0, h.pods()...)
 	h.refuse(nil)
 	h.settle()
@@ -240,14 +231,11 @@ func TestE22AListedPodThatFlipsIsNotListedTwice(t *testing.T) {
 }
 
 func TestE23ASuspendedJobFailsWithAStartTime(t *testing.T) {
-	h := newHarness(t, epoch, unbatched)
-	h.submit(newJob(and(sized(1, 1, 0), replaceFailed)))
-	h.run(h.pods()...)
-	h.settle()
+	h := running(t, newJob(and(sized(1, 1, 0), replaceFailed)))
 	pod := h.pods()[0]
 	h.delete(pod)
 	h.settle()
-	h.update(func(j *batchv1.Job) { j.Spec.Suspend = new(true) })
+	h.suspend(true)
 	h.settle()
 	pod = h.pods()[0]
 	h.endAt(corev1.PodFailed, 1, pod)

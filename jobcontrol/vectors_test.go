@@ -82,7 +82,7 @@ func departure(v vector) string {
 		for _, pod := range v.In.Pods {
 			named := strings.Contains(c.Message, " "+pod.Namespace+"/"+pod.Name+" ")
 			if named && !slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer) {
-				return "released-pods-are-not-judged"
+				return "untracked-pods-are-not-judged"
 			}
 		}
 	}
@@ -110,13 +110,13 @@ func TestVectors(t *testing.T) {
 
 func plannedTracked(t *testing.T, v vector) (got trackedResult) {
 	t.Helper()
-	releasing := map[types.UID]struct{}{}
+	untracked := map[types.UID]struct{}{}
 	for _, uid := range v.In.ExpectedReleases {
-		releasing[uid] = struct{}{}
+		untracked[uid] = struct{}{}
 	}
 	d, err := jobcontrol.Plan(jobcontrol.Snapshot{
 		Job: v.In.Job, Pods: v.In.Pods, Now: v.In.Now, Satisfied: v.In.Satisfied,
-		Releasing: releasing, Failures: v.In.Memory.failures(), Accounting: jobcontrol.Tracked,
+		Untracked: untracked, Failures: v.In.Memory.failures(), Accounting: jobcontrol.Tracked,
 	})
 	if err != nil {
 		t.Fatalf("%s: Plan: %v", v.ID, err)
@@ -128,12 +128,12 @@ func plannedTracked(t *testing.T, v vector) (got trackedResult) {
 	}
 	for _, deletion := range d.Delete {
 		got.Deletes = append(got.Deletes, deletion.Pod.Name)
-		if deletion.Release {
+		if deletion.Untrack {
 			got.Releases = append(got.Releases, deletion.Pod.Name)
 		}
 	}
-	for _, release := range interim.Release {
-		got.Releases = append(got.Releases, release.Pod.Name)
+	for _, out := range interim.Untrack {
+		got.Releases = append(got.Releases, out.Pod.Name)
 	}
 	stored := v.In.Job.DeepCopy()
 	for _, status := range []*batchv1.JobStatus{interim.Status, out.Status} {
@@ -170,7 +170,7 @@ func syncedTracked(t *testing.T, v vector) (got trackedResult) {
 	h.load(job, v.In.Pods)
 	key := v.In.Job.Namespace + "/" + v.In.Job.Name
 	for _, uid := range v.In.ExpectedReleases {
-		jobcontrol.ExpectRelease(h.controller, v.In.Job.UID, uid)
+		jobcontrol.ExpectUntracking(h.controller, v.In.Job.UID, uid)
 	}
 	if !v.In.Satisfied {
 		jobcontrol.ExpectCreation(h.controller, v.In.Job.UID)

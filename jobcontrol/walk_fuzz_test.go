@@ -27,7 +27,7 @@ type walk struct {
 	job      *batchv1.Job
 	pods     []*corev1.Pod
 	now      time.Time
-	lagging  map[types.UID]struct{} // released, and still shown with the finalizer
+	lagging  map[types.UID]struct{} // untracked, and still shown with the finalizer
 	failures jobcontrol.Failures
 	made     int
 	listed   map[types.UID]bool // every UID that was in uncountedTerminatedPods; true: as failed
@@ -202,7 +202,7 @@ func (w *walk) isGone(pod *corev1.Pod) bool {
 	return !held && (pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded) && w.yes()
 }
 
-// catchUp shows a released pod as it is.
+// catchUp shows an untracked pod as it is.
 func (w *walk) catchUp(uid types.UID) {
 	delete(w.lagging, uid)
 	for _, pod := range w.pods {
@@ -216,7 +216,7 @@ func (w *walk) catchUp(uid types.UID) {
 func (w *walk) sync() {
 	s := jobcontrol.Snapshot{
 		Job: w.job, Pods: w.pods, Now: w.now, Satisfied: w.below(5) > 0,
-		Releasing: w.lagging, Failures: w.failures,
+		Untracked: w.lagging, Failures: w.failures,
 	}
 	before := copyOf(s)
 	d, err := jobcontrol.Plan(s)
@@ -225,8 +225,8 @@ func (w *walk) sync() {
 	}
 	r := w.result(d)
 	interim := d.Interim(r)
-	for range interim.Release {
-		r.Released = append(r.Released, w.call())
+	for range interim.Untrack {
+		r.Untracked = append(r.Untracked, w.call())
 	}
 	out := d.Settle(r)
 	if !reflect.DeepEqual(before.Job, s.Job) || !reflect.DeepEqual(before.Pods, s.Pods) {
@@ -273,25 +273,25 @@ func (w *walk) apply(d jobcontrol.Decision, r jobcontrol.Result, interim jobcont
 	if w.write(interim.Status); interim.Status != nil {
 		w.failures = interim.Failures
 	}
-	for i, release := range interim.Release {
-		if r.Released[i] == jobcontrol.Done {
-			w.release(release.Pod)
+	for i, untrack := range interim.Untrack {
+		if r.Untracked[i] == jobcontrol.Done {
+			w.untrack(untrack.Pod)
 		}
 	}
 	w.write(out.Status)
 }
 
 func (w *walk) applyDeletion(d jobcontrol.Deletion, call jobcontrol.Call) {
-	if d.Release && (call == jobcontrol.Done || call == jobcontrol.Refused && w.yes()) {
-		w.release(d.Pod)
+	if d.Untrack && (call == jobcontrol.Done || call == jobcontrol.Refused && w.yes()) {
+		w.untrack(d.Pod)
 	}
 	if call == jobcontrol.Done && d.Pod.DeletionTimestamp == nil {
 		d.Pod.DeletionTimestamp = &metav1.Time{Time: w.now}
 	}
 }
 
-// release removes the finalizer, which the cache may not show at once.
-func (w *walk) release(pod *corev1.Pod) {
+// untrack removes the finalizer, which the cache may not show at once.
+func (w *walk) untrack(pod *corev1.Pod) {
 	w.lagging[pod.UID] = struct{}{}
 	if w.yes() {
 		w.catchUp(pod.UID)

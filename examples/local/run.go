@@ -109,7 +109,7 @@ func (r *jobRun) startControl() (stop func() error, err error) {
 		Accounting:  r.accounting,
 		Logger:      slog.New(slog.NewTextHandler(screenWriter{r.screen}, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		BatchPeriod: -1, // nothing here is far away
-		Backoff:     r.backoff,
+		Backoff:     jobcontrol.Backoff{Base: r.backoff},
 	})
 	if err != nil {
 		return nil, err

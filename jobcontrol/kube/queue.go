@@ -15,8 +15,8 @@ import (
 //   - in Tracked accounting, calls that the API server refused: 1 s, doubled with
 //     each retry up to 1 min. The Controller itself sees to it that a failed pod
 //     is not replaced before its time;
-//   - in Recount accounting, failed pods too: cfg.Backoff, doubled up to
-//     cfg.MaxBackoff. A retry that came sooner would find the failed pod and
+//   - in Recount accounting, failed pods too: cfg.Backoff.Base, doubled up to
+//     cfg.Backoff.Limit. A retry that came sooner would find the failed pod and
 //     replace it before its time.
 //
 // The queue reports to the metrics provider of workqueue under name; with an
@@ -25,8 +25,8 @@ import (
 func NewQueue(name string, cfg jobcontrol.Config) workqueue.TypedRateLimitingInterface[string] {
 	base, limit := time.Second, time.Minute
 	if cfg.Accounting == jobcontrol.Recount {
-		// What zero means is said by the documentation of jobcontrol.Config.
-		base, limit = cmp.Or(cfg.Backoff, 10*time.Second), cmp.Or(cfg.MaxBackoff, 10*time.Minute)
+		// What zero means is said by the documentation of jobcontrol.Backoff.
+		base, limit = cmp.Or(cfg.Backoff.Base, 10*time.Second), cmp.Or(cfg.Backoff.Limit, 10*time.Minute)
 	}
 	return workqueue.NewTypedRateLimitingQueueWithConfig(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[string](base, limit),

@@ -14,13 +14,13 @@ import (
 
 func TestQueueBacksOff(t *testing.T) {
 	recount := jobcontrol.Config{Accounting: jobcontrol.Recount}
-	quick := jobcontrol.Config{Accounting: jobcontrol.Recount, Backoff: time.Second, MaxBackoff: 3 * time.Second}
+	quick := jobcontrol.Config{Accounting: jobcontrol.Recount, Backoff: jobcontrol.Backoff{Base: time.Second, Limit: 3 * time.Second}}
 	tests := []struct {
 		name string
 		cfg  jobcontrol.Config
 		want []time.Duration
 	}{
-		{"for refused calls in Tracked", jobcontrol.Config{Backoff: time.Hour, MaxBackoff: time.Hour}, []time.Duration{
+		{"for refused calls in Tracked", jobcontrol.Config{Backoff: jobcontrol.Backoff{Base: time.Hour, Limit: time.Hour}}, []time.Duration{
 			time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second, time.Minute, time.Minute}},
 		{"for failed pods in Recount", recount, []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second,
 			160 * time.Second, 320 * time.Second, 10 * time.Minute, 10 * time.Minute}},
@@ -52,7 +52,7 @@ func TestFailedPodsAreReplacedWithBackoff(t *testing.T) {
 		t.Run(accounting.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer(t, newJob("j", 1, 1))
-				created := createdAt(t, s, jobcontrol.Config{Accounting: accounting, Backoff: time.Minute})
+				created := createdAt(t, s, jobcontrol.Config{Accounting: accounting, Backoff: jobcontrol.Backoff{Base: time.Minute}})
 				for i, least := range []time.Duration{0, time.Minute, 2 * time.Minute, 4 * time.Minute} {
 					if accounting == jobcontrol.Tracked {
 						least = time.Minute << i // the first failure delays too

@@ -42,7 +42,7 @@ func summary(status *batchv1.JobStatus) string {
 	return text
 }
 
-func released(pod string) string {
+func untracked(pod string) string {
 	return fmt.Sprintf(`patch j-%s {"metadata":{"uid":"pod-uid-%[1]s","$deleteFromPrimitiveList/finalizers":["batch.kubernetes.io/job-tracking"]}}`, pod)
 }
 
@@ -58,17 +58,17 @@ func TestRunCountsEachPodOnce(t *testing.T) {
 		{"to the end of a Job that completes", []corev1.PodPhase{corev1.PodFailed, corev1.PodSucceeded}, 6, []string{
 			"status active 1 succeeded 0 failed 0 uncounted [] []",
 			"status active 0 succeeded 0 failed 0 uncounted [] [pod-uid-1]",
-			released("1"),
+			untracked("1"),
 			"status active 0 succeeded 0 failed 1 uncounted [] []",
 			"status active 1 succeeded 0 failed 1 uncounted [] []",
 			"status active 0 succeeded 0 failed 1 uncounted [pod-uid-2] [] SuccessCriteriaMet",
-			released("2"),
+			untracked("2"),
 			"status active 0 succeeded 1 failed 1 uncounted [] [] SuccessCriteriaMet Complete",
 		}},
 		{"to the end of a Job that fails", []corev1.PodPhase{corev1.PodFailed}, 0, []string{
 			"status active 1 succeeded 0 failed 0 uncounted [] []",
 			"status active 0 succeeded 0 failed 0 uncounted [] [pod-uid-1] FailureTarget",
-			released("1"),
+			untracked("1"),
 			"status active 0 succeeded 0 failed 1 uncounted [] [] FailureTarget Failed",
 		}},
 	}

@@ -90,11 +90,11 @@ func situations(t *testing.T, folder string) func(yield func(jobcontrol.Snapshot
 				in := line.In
 				s := jobcontrol.Snapshot{
 					Job: in.Job, Pods: in.Pods, Now: in.Now, Satisfied: in.Satisfied, Retries: in.Retries,
-					Releasing: map[types.UID]struct{}{},
+					Untracked: map[types.UID]struct{}{},
 					Failures:  jobcontrol.Failures{SinceSuccess: in.Memory.FailuresSinceSuccess, Last: in.Memory.LastFailureTime},
 				}
 				for _, uid := range in.ExpectedReleases {
-					s.Releasing[uid] = struct{}{}
+					s.Untracked[uid] = struct{}{}
 				}
 				if !yield(s) {
 					return
@@ -150,7 +150,7 @@ type decision struct {
 	Delete         []string
 	First, Last    *batchv1.JobStatus
 	Events         []jobcontrol.Event
-	Release        []string
+	Untrack        []string
 	Failures, Past jobcontrol.Failures
 	Wake           jobcontrol.Wake
 	Retry          string
@@ -174,10 +174,10 @@ func decided(t *testing.T, s jobcontrol.Snapshot) decision {
 		told.Retry = out.Retry.Error()
 	}
 	for _, del := range d.Delete {
-		told.Delete = append(told.Delete, fmt.Sprintf("%s %v %s", del.Pod.Name, del.Release, del.Reason))
+		told.Delete = append(told.Delete, fmt.Sprintf("%s %v %s", del.Pod.Name, del.Untrack, del.Reason))
 	}
-	for _, release := range interim.Release {
-		told.Release = append(told.Release, release.Pod.Name)
+	for _, u := range interim.Untrack {
+		told.Untrack = append(told.Untrack, u.Pod.Name)
 	}
 	return told
 }
