@@ -44,9 +44,12 @@ func (n Names) finalizer() string {
 	return n.Finalizer
 }
 
+// ofJobs says whether labels and annotations have the names of batch/v1.
+func (n Names) ofJobs() bool { return n.LabelPrefix == "" || n.LabelPrefix == batchPrefix }
+
 // named is a name of batch/v1 under the prefix.
 func (n Names) named(batch string) string {
-	if n.LabelPrefix == "" || n.LabelPrefix == batchPrefix {
+	if n.ofJobs() {
 		return batch
 	}
 	return n.LabelPrefix + strings.TrimPrefix(batch, batchPrefix)

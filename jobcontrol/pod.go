@@ -43,14 +43,16 @@ func NewPod(job *batchv1.Job, owner schema.GroupVersionKind, names Names, slot S
 	return pod
 }
 
-// podLabels returns the template's labels and those that the API generates.
-// The names without prefix are what selectors written before 1.27 ask for.
+// podLabels returns the template's labels and those that the API generates. The
+// names without prefix are what selectors written before 1.27 ask for, of Jobs.
 func podLabels(job *batchv1.Job, names Names) map[string]string {
 	labels := maps.Clone(job.Spec.Template.Labels)
 	put(&labels, names.controllerUID(), string(job.UID))
 	put(&labels, names.jobName(), job.Name)
-	put(&labels, "controller-uid", string(job.UID))
-	put(&labels, "job-name", job.Name)
+	if names.ofJobs() {
+		put(&labels, "controller-uid", string(job.UID))
+		put(&labels, "job-name", job.Name)
+	}
 	return labels
 }
 

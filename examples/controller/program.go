@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 
 	"github.com/jobwright/jobwright/jobcontrol"
+	"github.com/jobwright/jobwright/jobcontrol/kube"
 )
 
 // program is what works once it is known where.
@@ -55,7 +56,7 @@ func (p *program) run(ctx context.Context) error {
 		p.ending.Store(true)
 		p.logger.Info("draining: no sync starts any more, those under way go to their end")
 	})()
-	events := newEventWriter(p.clients.plain)
+	events := kube.StartEvents(p.clients.plain, component)
 	// The informers outlast ctx: what is in flight must not decide from caches
 	// that stand still.
 	informing, stopInforming := context.WithCancel(context.WithoutCancel(ctx))
@@ -66,17 +67,17 @@ func (p *program) run(ctx context.Context) error {
 	if p.caches.wait(ctx) {
 		p.logger.Info("caches are synced", "jobs", len(p.caches.jobs.GetStore().ListKeys()), "pods", len(p.caches.pods.GetStore().ListKeys()))
 		if err := p.lead(ctx, events); err != nil {
-			return err // without flush: who has lost the lease does nothing any more
+			return err // without Stop: who has lost the lease does nothing any more
 		}
 	}
 	stopInforming()
 	p.caches.factory.Shutdown()
-	events.flush()
+	events.Stop()
 	return nil
 }
 
 // lead controls Jobs while this is the replica to do it.
-func (p *program) lead(ctx context.Context, events *eventWriter) error {
+func (p *program) lead(ctx context.Context, events *kube.EventWriter) error {
 	cfg := p.controllerConfig(events)
 	work := func(ctx context.Context) error {
 		return p.caches.control(ctx, p.clients.write, cfg, p.o.workers, p.metrics.jobUpdated(p.o.name))
@@ -93,7 +94,7 @@ func (p *program) lead(ctx context.Context, events *eventWriter) error {
 	return err
 }
 
-func (p *program) controllerConfig(events *eventWriter) jobcontrol.Config {
+func (p *program) controllerConfig(events *kube.EventWriter) jobcontrol.Config {
 	batchPeriod := p.o.batchPeriod
 	if batchPeriod == 0 {
 		batchPeriod = -1 // zero is the default there
@@ -101,7 +102,7 @@ func (p *program) controllerConfig(events *eventWriter) jobcontrol.Config {
 	return jobcontrol.Config{
 		Name:        p.o.name,
 		Logger:      p.logger,
-		Events:      events.recorder,
+		Events:      events,
 		Metrics:     p.metrics.controller(),
 		BatchPeriod: batchPeriod,
 	}

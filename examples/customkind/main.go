@@ -19,18 +19,14 @@ import (
 	"os/signal"
 	"syscall"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	batchlisters "k8s.io/client-go/listers/batch/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/record"
 
 	"github.com/jobwright/jobwright/jobcontrol"
 	"github.com/jobwright/jobwright/jobcontrol/kube"
@@ -54,16 +50,15 @@ func main() {
 
 // control works on TrainingRuns until ctx ends, then finishes what is under way.
 func control(ctx context.Context, client kubernetes.Interface, dynamicClient dynamic.Interface) error {
-	broadcaster := record.NewBroadcaster()
-	defer broadcaster.Shutdown()
-	broadcaster.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	events := kube.StartEvents(client, "trainingrun-controller")
+	defer events.Stop()
 	gvr := schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
 	cfg := jobcontrol.Config{
 		Owner:     gvr.GroupVersion().WithKind(kind),
 		Names:     jobcontrol.Names{Finalizer: group + "/pod-tracking", LabelPrefix: group + "/"},
 		Judgement: jobcontrol.Judgement{Success: chiefDecides},
 		Logger:    slog.Default(),
-		Events:    broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "trainingrun-controller"}),
+		Events:    events,
 	}
 	runFactory := dynamicinformer.NewDynamicSharedInformerFactory(dynamicClient, 0)
 	runs := runFactory.ForResource(gvr).Informer()

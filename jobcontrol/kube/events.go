@@ -5,36 +5,42 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
+
+	"github.com/jobwright/jobwright/jobcontrol"
 )
 
-// drainTimeout bounds how long Run waits, once it is to end, for the events
-// recorded so far to be written.
+// drainTimeout bounds how long Stop waits for the events recorded so far to be
+// written.
 const drainTimeout = 5 * time.Second
 
 // lastEvent is the reason of an event that is never written: it is recorded
 // behind all others, and where it arrives they have been written.
 const lastEvent = "LastEvent"
 
-// eventLog writes events to the API in the background.
-type eventLog struct {
+// EventWriter is a jobcontrol.EventSink that writes events to the API in the
+// background, similar ones together. Safe for concurrent use.
+type EventWriter struct {
 	recorder    record.EventRecorder
 	broadcaster record.EventBroadcaster
 	drained     <-chan struct{}
 	endCalls    context.CancelFunc
 }
 
-// startEvents returns an eventLog that is to be stopped once nothing records
-// events any more.
-func startEvents(client kubernetes.Interface, component string) *eventLog {
+var _ jobcontrol.EventSink = (*EventWriter)(nil)
+
+// StartEvents returns an EventWriter whose events name component as their
+// source. Stop it once nothing sends events any more.
+func StartEvents(client kubernetes.Interface, component string) *EventWriter {
 	ctx, cancel := context.WithCancel(context.Background())
 	drained := make(chan struct{})
 	broadcaster := record.NewBroadcaster()
 	broadcaster.StartRecordingToSink(&eventSink{ctx: ctx, events: client.CoreV1().Events(""), drained: drained})
-	return &eventLog{
+	return &EventWriter{
 		recorder:    broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component}),
 		broadcaster: broadcaster,
 		drained:     drained,
@@ -42,19 +48,24 @@ func startEvents(client kubernetes.Interface, component string) *eventLog {
 	}
 }
 
-// stop writes what has been recorded, within drainTimeout, and gives up on the
-// rest. A broadcaster that is only shut down drops what waits in its buffers:
-// the events about how the last Jobs ended.
-func (l *eventLog) stop() {
-	l.recorder.Event(&corev1.ObjectReference{}, corev1.EventTypeNormal, lastEvent, "")
+// Event records an event about obj, and does not block.
+func (w *EventWriter) Event(obj runtime.Object, eventType, reason, message string) {
+	w.recorder.Event(obj, eventType, reason, message)
+}
+
+// Stop returns when what has been recorded is written, after 5 s at most, and
+// gives up on the rest. A broadcaster that is only shut down drops what waits in
+// its buffers: the events about how the last Jobs ended.
+func (w *EventWriter) Stop() {
+	w.recorder.Event(&corev1.ObjectReference{}, corev1.EventTypeNormal, lastEvent, "")
 	timeout := time.NewTimer(drainTimeout)
 	defer timeout.Stop()
 	select {
-	case <-l.drained:
+	case <-w.drained:
 	case <-timeout.C:
 	}
-	l.endCalls()
-	l.broadcaster.Shutdown()
+	w.endCalls()
+	w.broadcaster.Shutdown()
 }
 
 // eventSink is a record.EventSink whose calls can be cut short. That interface

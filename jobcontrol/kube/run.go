@@ -83,9 +83,9 @@ func transformFor(cfg jobcontrol.Config) cache.TransformFunc {
 func Run(ctx context.Context, client kubernetes.Interface, cfg Config) error {
 	cfg = cfg.withDefaults()
 	if cfg.Controller.Events == nil {
-		events := startEvents(client, cfg.Component)
-		defer events.stop()
-		cfg.Controller.Events = events.recorder
+		events := StartEvents(client, cfg.Component)
+		defer events.Stop()
+		cfg.Controller.Events = events
 	}
 	queue := NewQueue(cfg.Component, cfg.Controller)
 	defer queue.ShutDown()
