@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -33,8 +34,8 @@ func TestAdoption(t *testing.T) {
 		w.kubelet.end(pod, succeeds)
 	}
 	w.counts(w.awaitEnd("new", batchv1.JobComplete, batchv1.JobReasonCompletionsReached), 2, 0)
-	if len(w.requests.owners) != 1 {
-		t.Errorf("pods were created for %v, want for the first Job only", w.requests.owners)
+	if owners := w.owners(); len(owners) != 1 {
+		t.Errorf("pods were created for %v, want for the first Job only", owners)
 	}
 }
 
@@ -79,8 +80,9 @@ func TestOverlappingSelectors(t *testing.T) {
 	}
 }
 
-// Each Job has the manager that spec.managedBy names; a Job may change hands only
-// by being created anew.
+// Each Job has the manager that spec.managedBy names: ours, the Job controller of
+// the cluster, or another that is not there. A Job may change hands only by being
+// created anew.
 func TestManagedBy(t *testing.T) {
 	w := newWorld(t)
 	w.control(kube.Config{})
@@ -95,13 +97,15 @@ func TestManagedBy(t *testing.T) {
 	}
 	w.finish("ours", succeeds)
 	w.awaitEnd("ours", batchv1.JobComplete, batchv1.JobReasonCompletionsReached)
-	for name := range map[string]bool{"theirs": true, "changing": true} {
+	w.finish("built-in", succeeds)
+	w.awaitEnd("built-in", batchv1.JobComplete, batchv1.JobReasonCompletionsReached)
+	for _, name := range []string{"theirs", "changing"} {
 		job := w.awaitJob(name, "seen", func(*batchv1.Job) bool { return true })
 		if job.Status.StartTime != nil || len(w.podsOf(name, every)) > 0 {
 			t.Errorf("%s was worked on: %+v", name, job.Status)
 		}
 	}
-	for _, owner := range w.requests.owners {
+	for _, owner := range w.owners() {
 		if owner != "ours" {
 			t.Errorf("a pod was created for %s", owner)
 		}
@@ -128,13 +132,13 @@ func TestOrphansOfOthersAreLeftAlone(t *testing.T) {
 	other := w.control(kube.Config{Controller: jobcontrol.Config{Name: "example.com/another"}})
 	defer other.stop()
 	w.remove("j", metav1.DeletePropagationBackground)
-	w.await("the Job is gone, its pod is being deleted", func() bool {
-		gone := w.jobs["j"] == nil
-		for _, pod := range w.pods {
-			gone = gone && pod.DeletionTimestamp != nil && ended(pod)
-		}
-		return gone
+	w.await("the Job is gone, its pod is about to be", func() bool {
+		left := pods(w)
+		return w.jobs["j"] == nil && len(left) == 1 && left[0].DeletionTimestamp != nil && ended(left[0])
 	})
+	if len(w.pods) != 1 {
+		t.Error("the pod is gone: another's controller has let it go")
+	}
 	w.control(kube.Config{}) // its own manager, in its next life, cleans up
 	w.await("the pod is gone", func() bool { return len(w.pods) == 0 })
 }
@@ -145,6 +149,14 @@ func manual(job *batchv1.Job, group string) *batchv1.Job {
 	job.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"group": group}}
 	job.Spec.Template.Labels = map[string]string{"group": group}
 	return job
+}
+
+// owners are the names of the Jobs that controllers of the test have created pods
+// for.
+func (w *world) owners() []string {
+	w.requests.mu.Lock()
+	defer w.requests.mu.Unlock()
+	return slices.Collect(maps.Values(w.requests.owners))
 }
 
 func pods(w *world) (pods []*corev1.Pod) {

@@ -17,6 +17,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -26,12 +27,13 @@ import (
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 )
 
-// defaultControllers are those of kube-controller-manager that Jobs meet.
-const defaultControllers = "job-controller,ttl-after-finished-controller," + quietControllers
-
-// quietControllers leave Jobs alone.
-const quietControllers = "garbage-collector-controller,namespace-controller,resourcequota-controller," +
-	"serviceaccount-controller,pod-garbage-collector-controller,clusterrole-aggregation-controller"
+// The controllers of kube-controller-manager that Jobs meet: those about the
+// objects around them, and those about Jobs themselves.
+const (
+	aroundJobs = "garbage-collector-controller,namespace-controller,resourcequota-controller," +
+		"serviceaccount-controller,pod-garbage-collector-controller,clusterrole-aggregation-controller"
+	ofJobs = "job-controller,ttl-after-finished-controller"
+)
 
 // components are the programs that this one is made of: it starts itself anew
 // as each of them.
@@ -65,11 +67,8 @@ func main() {
 
 func run() error {
 	withParent := flag.Bool("stdin", false, "stop when standard input ends, as it does with the program that holds it")
-	controllers := flag.String("controllers", defaultControllers, "the `controllers` of kube-controller-manager to run; \"quiet\": those that leave Jobs alone")
+	jobs := flag.String("job-controllers", ofJobs, "the `controllers` of Jobs that run in kube-controller-manager, besides others; \"\": none")
 	flag.Parse()
-	if *controllers == "quiet" {
-		*controllers = quietControllers
-	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -86,7 +85,7 @@ func run() error {
 	}
 	defer os.RemoveAll(dir)
 	c := &cluster{dir: dir}
-	err = c.start(ctx, *controllers)
+	err = c.start(ctx, strings.TrimSuffix(aroundJobs+","+*jobs, ","))
 	if err == nil {
 		fmt.Println(c.kubeconfig())
 		err = c.wait(ctx)
