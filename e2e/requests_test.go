@@ -46,10 +46,6 @@ type request struct {
 
 func (r request) String() string { return r.verb + " " + r.resource }
 
-func (r request) writes() bool {
-	return r.resource != "events" && r.verb != "get" && r.verb != "list" && r.verb != "watch"
-}
-
 // wrap is for rest.Config.
 func (q *requests) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) { return q.roundTrip(next, r) })
