@@ -114,25 +114,9 @@ func TestOwnerIsConfiguration(t *testing.T) {
 }
 
 func TestBatching(t *testing.T) {
-	// endEach ends the pods one by one and lets the Job be synced whenever it is
-	// due.
-	endEach := func(h *harness, pods ...*corev1.Pod) (syncs int) {
-		for _, pod := range pods {
-			h.end(corev1.PodSucceeded, pod)
-			h.view.Deliver()
-			syncs += h.work()
-		}
-		return syncs
-	}
-	start := func(t *testing.T, pods int32) *harness {
-		h := newHarness(t, epoch, jobcontrol.Config{})
-		h.submit(parallel(pods, pods, 6))
-		h.advance(10 * time.Second)
-		return h
-	}
 	t.Run("the first after quiet comes at once, the others wait", func(t *testing.T) {
-		h := start(t, 4)
-		if syncs := endEach(h, h.pods()[:3]...); syncs != 1 || h.job().Status.Succeeded != 1 {
+		h := quiet(t, 4)
+		if syncs := h.endEach(h.pods()[:3]...); syncs != 1 || h.job().Status.Succeeded != 1 {
 			t.Errorf("after a burst: %d syncs, succeeded %d", syncs, h.job().Status.Succeeded)
 		}
 		h.advance(time.Second)
@@ -153,57 +137,6 @@ func TestBatching(t *testing.T) {
 		h.wantStatus(3, 0, 0, "")
 		h.advance(time.Second)
 		h.wantStatus(2, 1, 0, "")
-	})
-	t.Run("nothing is waited for once the last pod has ended", func(t *testing.T) {
-		h := start(t, 3)
-		if syncs := endEach(h, h.pods()...); syncs != 2 {
-			t.Errorf("%d syncs, want one for the first pod and one for the last", syncs)
-		}
-		h.wantStatus(0, 3, 0, batchv1.JobComplete)
-	})
-	t.Run("nor once it is gone", func(t *testing.T) {
-		h := start(t, 2)
-		pods := h.pods()
-		endEach(h, pods[0])
-		pods[1].Finalizers = nil // as by somebody who wants to be rid of it
-		stored, err := h.cluster.UpdatePod(t.Context(), pods[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		h.remove(stored)
-		h.view.Deliver()
-		if syncs := h.work(); syncs != 1 {
-			t.Errorf("%d syncs of a Job whose last pod is gone, want 1", syncs)
-		}
-	})
-	t.Run("nor for longer than the Job's own status is unseen", func(t *testing.T) {
-		h := newHarness(t, epoch, jobcontrol.Config{})
-		if _, err := h.cluster.CreateJob(t.Context(), parallel(1, 1, 6)); err != nil {
-			t.Fatal(err)
-		}
-		h.view.Deliver()
-		h.work()
-		h.end(corev1.PodSucceeded, h.pods()...)
-		h.view.DeliverIf(fake.ForPod)
-		h.work()
-		h.wantStatus(1, 0, 0, "")
-		h.view.Deliver()
-		h.work()
-		h.wantStatus(0, 1, 0, batchv1.JobComplete)
-	})
-	t.Run("unless one that was asked for is still to be seen", func(t *testing.T) {
-		h := newHarness(t, epoch, jobcontrol.Config{})
-		if _, err := h.cluster.CreateJob(t.Context(), parallel(2, 2, 6)); err != nil {
-			t.Fatal(err)
-		}
-		h.view.Deliver()
-		h.work()
-		first := h.pods()[0]
-		h.end(corev1.PodSucceeded, first)
-		h.view.DeliverIf(func(e fake.Event) bool { return e.Job != nil || e.Pod.Name == first.Name })
-		if syncs := h.work(); syncs != 0 {
-			t.Errorf("%d syncs while a pod is unseen, want none before the batch period ends", syncs)
-		}
 	})
 }
 

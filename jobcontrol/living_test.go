@@ -1,0 +1,87 @@
+package jobcontrol_test
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/jobwright/jobwright/fake"
+	"github.com/jobwright/jobwright/jobcontrol"
+)
+
+// quiet is a Job with this many pods at work, of which nothing was heard for a
+// while.
+func quiet(t *testing.T, pods int32) *harness {
+	t.Helper()
+	h := newHarness(t, epoch, jobcontrol.Config{})
+	h.submit(parallel(pods, pods, 6))
+	h.advance(10 * time.Second)
+	return h
+}
+
+// endEach ends the pods one by one and lets the Job be synced whenever it is due.
+func (h *harness) endEach(pods ...*corev1.Pod) (syncs int) {
+	h.t.Helper()
+	for _, pod := range pods {
+		h.end(corev1.PodSucceeded, pod)
+		h.view.Deliver()
+		syncs += h.work()
+	}
+	return syncs
+}
+
+func TestTheLastPodIsNotWaitedFor(t *testing.T) {
+	t.Run("nothing is waited for once the last pod has ended", func(t *testing.T) {
+		h := quiet(t, 3)
+		if syncs := h.endEach(h.pods()...); syncs != 2 {
+			t.Errorf("%d syncs, want one for the first pod and one for the last", syncs)
+		}
+		h.wantStatus(0, 3, 0, batchv1.JobComplete)
+	})
+	t.Run("nor once it is gone", func(t *testing.T) {
+		h := quiet(t, 2)
+		pods := h.pods()
+		h.endEach(pods[0])
+		pods[1].Finalizers = nil // as by somebody who wants to be rid of it
+		stored, err := h.cluster.UpdatePod(t.Context(), pods[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.remove(stored)
+		h.view.Deliver()
+		if syncs := h.work(); syncs != 1 {
+			t.Errorf("%d syncs of a Job whose last pod is gone, want 1", syncs)
+		}
+	})
+	t.Run("nor for longer than the Job's own status is unseen", func(t *testing.T) {
+		h := newHarness(t, epoch, jobcontrol.Config{})
+		if _, err := h.cluster.CreateJob(t.Context(), parallel(1, 1, 6)); err != nil {
+			t.Fatal(err)
+		}
+		h.view.Deliver()
+		h.work()
+		h.end(corev1.PodSucceeded, h.pods()...)
+		h.view.DeliverIf(fake.ForPod)
+		h.work()
+		h.wantStatus(1, 0, 0, "")
+		h.view.Deliver()
+		h.work()
+		h.wantStatus(0, 1, 0, batchv1.JobComplete)
+	})
+	t.Run("unless one that was asked for is still to be seen", func(t *testing.T) {
+		h := newHarness(t, epoch, jobcontrol.Config{})
+		if _, err := h.cluster.CreateJob(t.Context(), parallel(2, 2, 6)); err != nil {
+			t.Fatal(err)
+		}
+		h.view.Deliver()
+		h.work()
+		first := h.pods()[0]
+		h.end(corev1.PodSucceeded, first)
+		h.view.DeliverIf(func(e fake.Event) bool { return e.Job != nil || e.Pod.Name == first.Name })
+		if syncs := h.work(); syncs != 0 {
+			t.Errorf("%d syncs while a pod is unseen, want none before the batch period ends", syncs)
+		}
+	})
+}
