@@ -102,6 +102,9 @@ func (c *Controller) PodUpdated(old, cur *corev1.Pod) {
 	}
 	c.noteOrphan(cur, is)
 	last := was == is && hasEnded(cur) && c.living.over(is.uid, old)
+	if hasEnded(cur) && !c.holds(cur) && c.isOver(is, cur.Namespace) {
+		return
+	}
 	var delay time.Duration
 	if c.cfg.Accounting == Recount && cur.Status.Phase == corev1.PodFailed && old.Status.Phase != corev1.PodFailed {
 		delay = c.cfg.Backoff.after(c.queue.NumRequeues(is.key))
@@ -121,11 +124,17 @@ func (c *Controller) PodDeleted(pod *corev1.Pod) {
 	}
 	c.expectations.DeletionObserved(owner.uid, pod.UID)
 	c.untracked.observed(owner.uid, pod.UID)
-	if c.living.over(owner.uid, pod) {
-		c.lastEnded(owner)
-		return
+	c.living.over(owner.uid, pod)
+	if !c.isOver(owner, pod.Namespace) {
+		c.enqueue(owner.key, 0)
 	}
-	c.enqueue(owner.key, 0)
+}
+
+// isOver says whether the owner is a Job that has ended, as the cache has it: then
+// a pod that holds no finalizer and does not live is nobody's business.
+func (c *Controller) isOver(owner owner, namespace string) bool {
+	job, err := c.jobs.Job(namespace, owner.name)
+	return err == nil && job.UID == owner.uid && IsFinished(job)
 }
 
 // lastEnded asks for a sync of a Job of which no pod lives any more: at once,

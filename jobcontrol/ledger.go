@@ -152,11 +152,12 @@ func equal[T comparable](a, b *T) bool {
 // the terminal condition comes when nothing is left.
 func (l *ledger) countUntracked(r Result) {
 	stays := make(map[types.UID]bool)
-	for i, out := range l.outgoing.untrack {
+	for i, out := range l.outgoing.untrack { // not every one of them is listed
 		if i >= len(r.Untracked) || r.Untracked[i] != Done {
 			stays[out.Pod.UID] = true
 		}
 	}
+	allUntracked := len(stays) == 0
 	for _, pod := range l.plan.seen.listed {
 		if !l.ends() && l.plan.waits(pod) {
 			stays[pod.UID] = true
@@ -164,7 +165,7 @@ func (l *ledger) countUntracked(r Result) {
 	}
 	l.keepUncounted(stays)
 	u := l.status.UncountedTerminatedPods
-	if !l.carried || l.outgoing.full || len(u.Succeeded)+len(u.Failed) > 0 || *l.status.Terminating > 0 {
+	if !l.carried || !allUntracked || l.outgoing.full || len(u.Succeeded)+len(u.Failed) > 0 || *l.status.Terminating > 0 {
 		return
 	}
 	if l.status.StartTime == nil { // an end needs a start, also that of a suspended Job

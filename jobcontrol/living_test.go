@@ -40,21 +40,6 @@ func TestTheLastPodIsNotWaitedFor(t *testing.T) {
 		}
 		h.wantStatus(0, 3, 0, batchv1.JobComplete)
 	})
-	t.Run("nor once it is gone", func(t *testing.T) {
-		h := quiet(t, 2)
-		pods := h.pods()
-		h.endEach(pods[0])
-		pods[1].Finalizers = nil // as by somebody who wants to be rid of it
-		stored, err := h.cluster.UpdatePod(t.Context(), pods[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		h.remove(stored)
-		h.view.Deliver()
-		if syncs := h.work(); syncs != 1 {
-			t.Errorf("%d syncs of a Job whose last pod is gone, want 1", syncs)
-		}
-	})
 	t.Run("nor for longer than the Job's own status is unseen", func(t *testing.T) {
 		h := newHarness(t, epoch, jobcontrol.Config{})
 		if _, err := h.cluster.CreateJob(t.Context(), parallel(1, 1, 6)); err != nil {
@@ -70,6 +55,20 @@ func TestTheLastPodIsNotWaitedFor(t *testing.T) {
 		h.work()
 		h.wantStatus(0, 1, 0, batchv1.JobComplete)
 	})
+	t.Run("unless it has not ended, for it may go on so with those that replace it", func(t *testing.T) {
+		h := newHarness(t, epoch, jobcontrol.Config{Accounting: jobcontrol.Recount})
+		h.submit(parallel(1, 1, 6))
+		h.clock.Advance(100 * time.Millisecond)
+		pod := h.pods()[0]
+		h.delete(pod)
+		if left := h.pods(); len(left) != 0 {
+			h.remove(left[0])
+		}
+		h.view.Deliver()
+		if syncs := h.work(); syncs != 0 {
+			t.Errorf("%d syncs within the batch period, want none", syncs)
+		}
+	})
 	t.Run("unless one that was asked for is still to be seen", func(t *testing.T) {
 		h := newHarness(t, epoch, jobcontrol.Config{})
 		if _, err := h.cluster.CreateJob(t.Context(), parallel(2, 2, 6)); err != nil {
@@ -84,4 +83,29 @@ func TestTheLastPodIsNotWaitedFor(t *testing.T) {
 			t.Errorf("%d syncs while a pod is unseen, want none before the batch period ends", syncs)
 		}
 	})
+}
+
+// What becomes of the pods of a Job that has ended is nobody's business, unless
+// one of them lives or is held.
+func TestPodsOfAnEndedJobDoNotWakeIt(t *testing.T) {
+	h := quiet(t, 3)
+	h.end(corev1.PodSucceeded, h.pods()...)
+	h.settle()
+	h.wantStatus(0, 3, 0, batchv1.JobComplete)
+	h.advance(10 * time.Second)
+	for _, pod := range h.pods() {
+		pod.Labels["looked-at"] = "yes"
+		if _, err := h.cluster.UpdatePod(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+		h.view.Deliver()
+		h.delete(pod)
+		h.view.Deliver()
+	}
+	if len(h.pods()) != 0 {
+		t.Fatalf("%d pods are left", len(h.pods()))
+	}
+	if syncs := h.work(); syncs != 0 {
+		t.Errorf("%d syncs, want none", syncs)
+	}
 }

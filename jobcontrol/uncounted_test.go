@@ -37,6 +37,26 @@ func TestB19AnIgnoredFailureDelaysOnce(t *testing.T) {
 		t.Errorf("one failed pod, remembered as %d failures in a row", f.SinceSuccess)
 	}
 }
+
+// A Job is not over before its pods are free, also one whose pods no list names.
+func TestTheEndWaitsForEveryFinalizer(t *testing.T) {
+	for name, spec := range map[string]func(*batchv1.JobSpec){"indexed": asIndexed, "not indexed": func(*batchv1.JobSpec) {}} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, epoch, unbatched)
+			h.submit(newJob(and(sized(2, 2, 6), spec)))
+			h.refuse(func(c fake.Call) bool { return c.Verb == fake.Patch })
+			h.endAt(corev1.PodSucceeded, 0, h.pods()...)
+			h.settle()
+			if end := jobcontrol.End(h.job()); end != nil {
+				t.Errorf("ended as %s while its pods hold the finalizer", end.Type)
+			}
+			h.refuse(func(fake.Call) bool { return false })
+			h.advance(time.Minute)
+			h.wantStatus(0, 2, 0, batchv1.JobComplete)
+		})
+	}
+}
+
 func TestBeforeExpiryIsToldOnceADeletionIsOnItsWay(t *testing.T) {
 	var told int
 	cfg := unbatched
