@@ -49,10 +49,6 @@ func TestPoliciesThatCannotBeHonoured(t *testing.T) {
 			j.Spec.CompletionMode, j.Spec.Completions = new(batchv1.IndexedCompletion), new(int32(3))
 			j.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: new("2-1")}}}
 		},
-		"none is below completions": func(j *batchv1.Job) {
-			j.Spec.CompletionMode, j.Spec.Completions = new(batchv1.IndexedCompletion), new(int32(3))
-			j.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: new("3-9")}}}
-		},
 		"spec.podReplacementPolicy": func(j *batchv1.Job) { j.Spec.PodReplacementPolicy = new(batchv1.PodReplacementPolicy("Never")) },
 		"supported values: \"Failed\"": func(j *batchv1.Job) {
 			j.Spec.PodFailurePolicy, j.Spec.PodReplacementPolicy = &batchv1.PodFailurePolicy{}, new(batchv1.TerminatingOrFailed)

@@ -12,10 +12,15 @@ type successRule struct {
 	count   int      // 0: all of indexes
 }
 
-// met says whether the indexes that have succeeded meet the rule.
+// met says whether the indexes that have succeeded meet the rule. A rule about
+// indexes that the Job does not have is never met: it is no promise that nothing
+// has to be done.
 func (r successRule) met(succeeded Indexes) bool {
 	if r.indexes == nil {
 		return r.count > 0 && succeeded.Len() >= r.count
+	}
+	if r.indexes.Len() == 0 {
+		return false
 	}
 	missing := r.indexes.Without(succeeded).Len()
 	return missing == 0 || r.count > 0 && r.indexes.Len()-missing >= r.count
@@ -38,9 +43,7 @@ func readSuccessPolicy(policy *batchv1.SuccessPolicy, completions int) ([]succes
 		if err != nil {
 			return nil, fmt.Errorf("rules[%d].succeededIndexes: %w", i, err)
 		}
-		if indexes = indexes.Below(completions); indexes.Len() == 0 {
-			return nil, fmt.Errorf("rules[%d].succeededIndexes: none is below completions", i)
-		}
+		indexes = indexes.Below(completions)
 		rules[i].indexes = &indexes
 	}
 	return rules, nil

@@ -27,6 +27,12 @@ func succeedsBy(indexes string, count int32) func(*batchv1.JobSpec) {
 	}
 }
 
+// noIndexes adds a rule about no index at all, which the API lets pass.
+func noIndexes(s *batchv1.JobSpec) {
+	asIndexed(s)
+	s.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: new("")}}}
+}
+
 func TestSuccessPolicyDecides(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -42,6 +48,9 @@ func TestSuccessPolicyDecides(t *testing.T) {
 		{"both: a count of these", succeedsBy("0-2", 2), "SRS", true},
 		{"both: others do not count", succeedsBy("0-1", 2), "SRS", false},
 		{"the second rule", and(succeedsBy("1", 0), succeedsBy("", 1)), "SRR", true},
+		{"indexes that the Job does not have, as after it shrank", succeedsBy("3-9", 0), "SRR", false},
+		{"no indexes", noIndexes, "SRR", false},
+		{"no indexes, and a rule after it", and(noIndexes, succeedsBy("0", 0)), "SRR", true},
 		{"none succeeded", succeedsBy("", 1), "RRR", false},
 		{"a failure is no success", succeedsBy("", 1), "FRR", false},
 	}
