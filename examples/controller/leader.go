@@ -32,7 +32,8 @@ var errLost = errors.New("the lease was lost: it could not be renewed in time, s
 type leader struct {
 	lease   *lease
 	health  *leaderelection.HealthzAdaptor
-	leading func(bool) // is told when work begins and has ended
+	leading func(bool)    // is told when work begins and has ended
+	late    chan struct{} // work has tried to write beyond the end of the lease
 	logger  *slog.Logger
 
 	election election
@@ -54,6 +55,7 @@ func newLeader(client kubernetes.Interface, e election, leading func(bool), logg
 		},
 		health:   leaderelection.NewLeaderHealthzAdaptor(unhealthyAfter),
 		leading:  leading,
+		late:     make(chan struct{}, 1),
 		logger:   logger.With("lease", e.namespace+"/"+e.name),
 		election: e,
 	}, nil
@@ -128,6 +130,10 @@ func (l *leader) lead(ctx context.Context, lost <-chan struct{}, work func(conte
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	l.leading(true)
+	select {
+	case <-l.late: // of the time before
+	default:
+	}
 	drained := make(chan error, 1)
 	go func() {
 		var err error
@@ -141,9 +147,22 @@ func (l *leader) lead(ctx context.Context, lost <-chan struct{}, work func(conte
 		l.leading(false)
 		return err
 	case <-lost:
-		l.leading(false)
-		return errLost
+	case <-l.late: // the elector does not know yet: it counts anew after a stop
 	}
+	l.leading(false)
+	return errLost
+}
+
+// mayWrite is an error when work must not write, which then ends.
+func (l *leader) mayWrite() error {
+	err := l.lease.held()
+	if err != nil {
+		select {
+		case l.late <- struct{}{}:
+		default:
+		}
+	}
+	return err
 }
 
 // wait returns false if ctx ends before the time has passed.

@@ -132,6 +132,28 @@ func TestLostLease(t *testing.T) {
 	}
 }
 
+// A process that was stopped finds the lease expired before its elector does,
+// which counts the time to renew anew.
+func TestWriteBeyondTheLeaseEndsTheWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCampaign(t, clientfake.NewSimpleClientset())
+		if err := c.mayWrite(); err != nil {
+			t.Fatal(err)
+		}
+		c.lease.mu.Lock()
+		c.lease.until = time.Now()
+		c.lease.mu.Unlock()
+		before := time.Now()
+		if err := c.mayWrite(); err == nil {
+			t.Error("a write beyond the end of the lease is let through")
+		}
+		if err := <-c.ended; !errors.Is(err, errLost) || time.Since(before) > 0 || c.leading {
+			t.Errorf("ended with %v after %v, leading %v, want %v at once", err, time.Since(before), c.leading, errLost)
+		}
+		close(c.drain)
+	})
+}
+
 func TestStandby(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := clientfake.NewSimpleClientset()

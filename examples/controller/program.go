@@ -45,7 +45,7 @@ func (p *program) mayWrite() error {
 	if p.leader == nil {
 		return nil
 	}
-	return p.leader.lease.held()
+	return p.leader.mayWrite()
 }
 
 // run works until ctx ends: it fills the caches, waits for the lease if there is
