@@ -94,6 +94,26 @@ func TestKilledWhileSuspending(t *testing.T) {
 	}
 }
 
+// The answer of a creation is lost, and the controller lives on: it finds out
+// whether there is a pod, and the Job has as many as it asks for, never more.
+func TestLostAnswers(t *testing.T) {
+	for name, happened := range map[string]bool{"of a creation that happened": true, "of a creation that did not": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			loses := at("create pods", 2, happened)
+			w.start(&controller{loses: loses}, kube.Config{})
+			w.submit(newJob("j", 3, 3))
+			w.awaitPods("j", 3)
+			w.wantPods("j", 3)
+			for range 3 {
+				w.finish("j", succeeds)
+			}
+			w.counts(w.awaitEnd("j", batchv1.JobComplete, batchv1.JobReasonCompletionsReached), 3, 0)
+			w.wantPods("j", 3)
+		})
+	}
+}
+
 // A controller starts where a thousand Jobs are unfinished whose pods have all
 // ended while nobody looked.
 func TestRestartWithAThousandJobs(t *testing.T) {
@@ -144,7 +164,7 @@ func TestRestartWithAThousandJobs(t *testing.T) {
 // would have no time to write.
 var unheard = kube.Config{Controller: jobcontrol.Config{Events: discard{}}}
 
-// at is for controller.dies: the nth request of a kind, before it is made or
+// at is for controller.dies and loses: the nth request of a kind, before it is made or
 // when its answer is there.
 func at(what string, nth int, answered bool) func(request, bool) bool {
 	var mu sync.Mutex

@@ -264,34 +264,41 @@ type controller struct {
 	// dies says of a request that the controller dies before it reaches the
 	// server, or before its answer comes. nil: it lives.
 	dies func(r request, answered bool) bool
+	// loses says of a request that it or its answer is lost. nil: none is.
+	loses func(r request, answered bool) bool
 }
 
 // wrap cuts the controller off once it is dead.
 func (c *controller) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		var about request
-		if c.dies != nil {
-			var err error
-			if about, err = read(r); err != nil {
-				return nil, err
-			}
-			if !c.dead.Load() && c.dies(about, false) {
-				c.die()
-			}
+		about, err := read(r)
+		if err != nil {
+			return nil, err
 		}
-		if c.dead.Load() {
-			return nil, errKilled
+		if err := c.fault(about, false); err != nil {
+			return nil, err
 		}
 		response, err := next.RoundTrip(r)
-		if c.dies != nil && !c.dead.Load() && c.dies(about, true) {
-			c.die()
-		}
-		if c.dead.Load() && err == nil {
+		if fault := c.fault(about, true); fault != nil && err == nil {
 			response.Body.Close()
-			return nil, errKilled
+			return nil, fault
 		}
 		return response, err
 	})
+}
+
+// fault is what becomes of a request before it is made, or of its answer.
+func (c *controller) fault(about request, answered bool) error {
+	if !c.dead.Load() && c.dies != nil && c.dies(about, answered) {
+		c.die()
+	}
+	switch {
+	case c.dead.Load():
+		return errKilled
+	case c.loses != nil && c.loses(about, answered):
+		return context.DeadlineExceeded
+	}
+	return nil
 }
 
 func (c *controller) die() {

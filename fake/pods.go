@@ -3,10 +3,12 @@ package fake
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
@@ -31,6 +33,17 @@ func (c *Cluster) UpdatePodStatus(ctx context.Context, pod *corev1.Pod) (*corev1
 // FetchPod returns a copy of the pod as it is stored now.
 func (c *Cluster) FetchPod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
 	return as[*corev1.Pod](c.fetch(ctx, namedPod(namespace, name)))
+}
+
+// FetchPods returns copies of the pods of a namespace as they are stored now, of
+// those that the selector matches, by name.
+func (c *Cluster) FetchPods(ctx context.Context, namespace string, selector labels.Selector) ([]*corev1.Pod, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(c.Pods(namespace), func(pod *corev1.Pod) bool {
+		return !selector.Matches(labels.Set(pod.Labels))
+	}), nil
 }
 
 // Delete deletes the pod gracefully. A pod that has a node and has not finished

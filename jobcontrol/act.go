@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -138,6 +139,9 @@ func (c *Controller) createPods(ctx context.Context, job *batchv1.Job, slots []S
 	})
 	c.expectations.LowerCreations(job.UID, len(slots)-started.Attempted)
 	c.cfg.Metrics.created(calls)
+	if slices.Contains(calls, Unknown) {
+		c.memory.lose(keyOf(job.Namespace, job.Name), c.cfg.Clock.Now())
+	}
 	if namespaceEnds.Load() {
 		// Nothing will be created there again: no retry, the Job goes next.
 		c.cfg.Logger.Info("namespace is being deleted, no pods are created", "job", job.Namespace+"/"+job.Name)

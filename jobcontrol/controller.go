@@ -55,6 +55,9 @@ type Config struct {
 	// Patience is after how long a creation, a deletion or a status write that
 	// no event has shown is no longer waited for; 0: 5 min.
 	Patience time.Duration
+	// PodFetcher finds out, half a minute later, whether a creation whose answer
+	// was lost has happened; nil: it is waited for as long as Patience.
+	PodFetcher PodFetcher
 	// Expiry deletes Jobs whose ttlSecondsAfterFinished has passed; nil: nobody
 	// does here, as where the cluster does.
 	Expiry Expiry

@@ -6,6 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -28,6 +29,14 @@ type PodControl interface {
 	// whose name another pod has by now, else the patch is tried again until the
 	// cache has seen it.
 	Patch(ctx context.Context, pod *corev1.Pod, patch []byte) error
+}
+
+// PodFetcher reads pods where they are stored now, past every cache. What it
+// returns is read-only.
+type PodFetcher interface {
+	// FetchPods returns the pods of a namespace that the selector matches, in
+	// any order.
+	FetchPods(ctx context.Context, namespace string, selector labels.Selector) ([]*corev1.Pod, error)
 }
 
 // JobStore reads Jobs and writes their status.

@@ -27,6 +27,8 @@ type record struct {
 	wrote   string
 	wroteAt time.Time
 	awaited bool // a sync has found the cache older than that
+	// lost is when the answer of a creation was lost last; zero: none is open.
+	lost time.Time
 	// failures is what back-off remembers; nil: nothing yet.
 	failures *Failures
 }
@@ -132,6 +134,29 @@ func (m *memory) remember(key string, f Failures) {
 		r.failures = &f
 		m.records[key] = r
 	}
+}
+
+// lose notes that the answer of a creation for the Job of the key was lost.
+func (m *memory) lose(key string, now time.Time) { m.setLost(key, now) }
+
+// find notes that it is known what became of every creation.
+func (m *memory) find(key string) { m.setLost(key, time.Time{}) }
+
+func (m *memory) setLost(key string, at time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r, known := m.records[key]; known {
+		r.lost = at
+		m.records[key] = r
+	}
+}
+
+// lost is when the answer of a creation was lost whose outcome is open; zero:
+// there is none.
+func (m *memory) lost(key string) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.records[key].lost
 }
 
 // lastSync is when the last sync of the key ended; zero: there was none.

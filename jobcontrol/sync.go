@@ -70,8 +70,8 @@ func (c *Controller) syncKey(ctx context.Context, key, namespace, name string, b
 		c.queue.Forget(key)
 	}
 	next, err := c.syncUnfinished(ctx, key, job, began)
-	if again := c.memory.end(key, c.cfg.Clock.Now()); again && (next.After == 0 || next.After > c.cfg.BatchPeriod) {
-		next.After = c.cfg.BatchPeriod
+	if again := c.memory.end(key, c.cfg.Clock.Now()); again {
+		next.After = sooner(next.After, c.cfg.BatchPeriod)
 	}
 	return next, err
 }
@@ -150,6 +150,12 @@ func (c *Controller) syncJob(ctx context.Context, key string, job *batchv1.Job) 
 		Backoff:    c.cfg.Backoff,
 		Judgement:  c.cfg.Judgement,
 	}
+	var askAgain time.Duration
+	if snapshot.Satisfied {
+		c.memory.find(key)
+	} else if askAgain, err = c.findLost(ctx, key, job, spec.selector); err != nil {
+		return Next{}, err
+	}
 	pods, err := c.claims(job, spec.selector)
 	if err != nil {
 		return Next{}, err
@@ -175,10 +181,19 @@ func (c *Controller) syncJob(ctx context.Context, key string, job *batchv1.Job) 
 	if claimErr != nil { // one pod that cannot be patched does not hold up the others
 		next.Forget, err = false, errors.Join(err, claimErr)
 	}
-	if !snapshot.Satisfied && (next.After == 0 || next.After > c.cfg.Patience) {
-		next.After = c.cfg.Patience // an event that never comes is not waited for any longer
+	if !snapshot.Satisfied {
+		next.After = sooner(next.After, c.cfg.Patience) // an event that never comes is not waited for any longer
 	}
+	next.After = sooner(next.After, askAgain)
 	return next, err
+}
+
+// sooner returns the shorter of two waits, of which zero is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a <= 0 || b <= 0 {
+		return max(a, b)
+	}
+	return min(a, b)
 }
 
 // carryOut makes the calls of a decision, and writes what became of them: first

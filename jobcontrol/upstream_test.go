@@ -123,6 +123,44 @@ func TestE5ACreationWhoseAnswerWasLost(t *testing.T) {
 		h.settle()
 		h.wantStatus(2, 0, 0, "")
 	})
+	t.Run("it did not happen, which is found out where the pods are stored", func(t *testing.T) {
+		for name, wait := range map[string]time.Duration{"batched": 0, "unbatched": -1} {
+			h := newHarness(t, epoch, jobcontrol.Config{})
+			h.restart(jobcontrol.Config{BatchPeriod: wait, PodFetcher: h.cluster})
+			h.control.FailCall(2, lost)
+			h.submit(parallel(3, 3, 6))
+			h.advance(25 * time.Second)
+			if n := len(h.pods()); n != 2 {
+				t.Errorf("%s: %d pods while the creation may still happen, want 2", name, n)
+			}
+			h.advance(10 * time.Second)
+			if n := len(h.pods()); n != 3 {
+				t.Errorf("%s: %d pods after 35 s, want 3", name, n)
+			}
+		}
+	})
+	t.Run("it happened, and is found where the pods are stored: no third pod", func(t *testing.T) {
+		h := newHarness(t, epoch, jobcontrol.Config{})
+		h.restart(jobcontrol.Config{PodFetcher: h.cluster})
+		h.control.OnCall = func(call fake.Call) error {
+			h.control.OnCall = nil
+			if _, err := h.cluster.Create(t.Context(), call.Pod); err != nil {
+				t.Fatal(err)
+			}
+			return lost
+		}
+		if _, err := h.cluster.CreateJob(t.Context(), parallel(1, 1, 6)); err != nil {
+			t.Fatal(err)
+		}
+		for range 60 {
+			h.view.DeliverIf(fake.ForJob)
+			h.work()
+			h.clock.Advance(time.Second)
+		}
+		if n := len(h.pods()); n != 1 {
+			t.Errorf("%d pods, want the one whose event is late", n)
+		}
+	})
 	t.Run("it did not happen, and no event will come: the Job wakes by itself", func(t *testing.T) {
 		for _, err := range []error{lost, context.DeadlineExceeded} {
 			h := newHarness(t, epoch, unbatched)

@@ -43,12 +43,14 @@ func setUp(ctx context.Context, mgr manager.Manager) error {
 	events := mgr.GetEventRecorderFor("trainingrun-controller")
 	requests := newQueue("trainingrun")
 	jobs := jobStore{cached: mgr.GetCache(), stored: mgr.GetAPIReader(), status: mgr.GetClient().Status()}
-	jobController, err := jobcontrol.New(jobs, podStore{mgr.GetCache()}, kube.NewPodControl(client, events), queue{requests}, jobcontrol.Config{
-		Owner:     v1alpha1.GroupVersion().WithKind("TrainingRun"),
-		Names:     names(),
-		Judgement: jobcontrol.Judgement{Success: chiefDecides},
-		Logger:    slog.Default(),
-		Events:    events,
+	podControl := kube.NewPodControl(client, events)
+	jobController, err := jobcontrol.New(jobs, podStore{mgr.GetCache()}, podControl, queue{requests}, jobcontrol.Config{
+		Owner:      v1alpha1.GroupVersion().WithKind("TrainingRun"),
+		Names:      names(),
+		Judgement:  jobcontrol.Judgement{Success: chiefDecides},
+		Logger:     slog.Default(),
+		Events:     events,
+		PodFetcher: podControl,
 	})
 	if err != nil {
 		return err

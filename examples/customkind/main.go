@@ -70,7 +70,9 @@ func control(ctx context.Context, client kubernetes.Interface, dynamicClient dyn
 	}
 	cached := kube.NewJobStore(batchlisters.NewJobLister(runs.GetIndexer()), client)
 	queue := kube.NewQueue(resource, cfg)
-	controller, err := jobcontrol.New(store{cached, dynamicClient.Resource(gvr)}, podStore, kube.NewPodControl(client, cfg.Events), queue, cfg)
+	podControl := kube.NewPodControl(client, cfg.Events)
+	cfg.PodFetcher = podControl
+	controller, err := jobcontrol.New(store{cached, dynamicClient.Resource(gvr)}, podStore, podControl, queue, cfg)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
@@ -33,7 +34,10 @@ type PodControl struct {
 	events jobcontrol.EventSink
 }
 
-var _ jobcontrol.PodControl = (*PodControl)(nil)
+var (
+	_ jobcontrol.PodControl = (*PodControl)(nil)
+	_ jobcontrol.PodFetcher = (*PodControl)(nil)
+)
 
 // NewPodControl returns a PodControl that writes through client and tells
 // events, for which a record.EventRecorder fits. With events nil there are
@@ -103,6 +107,23 @@ func (p *PodControl) Patch(ctx context.Context, pod *corev1.Pod, patch []byte) e
 		return apierrors.NewNotFound(corev1.Resource("pods"), pod.Name)
 	}
 	return err
+}
+
+// FetchPods asks the API server, past every cache. A PodControl is a
+// jobcontrol.PodFetcher by it.
+func (p *PodControl) FetchPods(ctx context.Context, namespace string, selector labels.Selector) ([]*corev1.Pod, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	list, err := p.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
+	if err != nil {
+		return nil, err
+	}
+	pods := make([]*corev1.Pod, len(list.Items))
+	for i := range list.Items {
+		pods[i] = &list.Items[i]
+	}
+	return pods, nil
 }
 
 // gone reports whether the pod is known not to exist any more. A conflict

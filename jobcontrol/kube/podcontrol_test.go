@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
@@ -200,6 +201,17 @@ func TestPodControlPatch(t *testing.T) {
 		if patch, ok := a.(clienttesting.PatchAction); ok && patch.GetPatchType() != types.StrategicMergePatchType {
 			t.Errorf("patch type %s, want strategic merge", patch.GetPatchType())
 		}
+	}
+}
+
+func TestPodControlFetchesWhatIsStored(t *testing.T) {
+	s := newServer(t, newPod("p", "a", train), newPod("q", "b", train))
+	pods, err := kube.NewPodControl(s, nil).FetchPods(t.Context(), "ns", labels.SelectorFromSet(labels.Set{"app": "a"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(pods) != 1 || pods[0].Name != "p" {
+		t.Errorf("pods %v, want p alone", pods)
 	}
 }
 

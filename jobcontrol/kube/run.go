@@ -120,6 +120,7 @@ func newPodInformer(namespace string) func(kubernetes.Interface, time.Duration) 
 
 // Wire returns a new Controller that is fed by the informers of factory for Jobs
 // and pods, reads from their caches, writes through client and tells cfg.Events.
+// With cfg.PodFetcher nil, client is that too.
 // It starts nothing. Other users of the informers, Controllers included, are not
 // disturbed, and the informers may be running.
 //
@@ -136,7 +137,11 @@ func Wire(client kubernetes.Interface, factory informers.SharedInformerFactory, 
 	if err != nil {
 		return nil, nil, err
 	}
-	controller, err = jobcontrol.New(NewJobStore(jobs.Lister(), client), podStore, NewPodControl(client, cfg.Events), queue, cfg)
+	podControl := NewPodControl(client, cfg.Events)
+	if cfg.PodFetcher == nil {
+		cfg.PodFetcher = podControl
+	}
+	controller, err = jobcontrol.New(NewJobStore(jobs.Lister(), client), podStore, podControl, queue, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
