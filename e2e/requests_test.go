@@ -20,12 +20,8 @@ import (
 )
 
 // requests watches what controllers ask of the API server: it counts, it
-// notes what must not be (S33, S43 of the reliability rules), and it lets a test
-// interfere.
+// notes what must not be (S33, S43 of the reliability rules).
 type requests struct {
-	// hold is asked before a request goes out, if not nil; its error is the
-	// answer. after is told when the answer is there; its error replaces it.
-	hold, after func(request) error
 	// anyForm says that requests may be of other forms too: those of another
 	// controller, or about another kind.
 	anyForm bool
@@ -60,11 +56,6 @@ func (q *requests) roundTrip(next http.RoundTripper, r *http.Request) (*http.Res
 	if err != nil {
 		return nil, err
 	}
-	if q.hold != nil {
-		if err := q.hold(about); err != nil {
-			return answer(r, err)
-		}
-	}
 	if !q.anyForm {
 		if fault := q.check(about, r); fault != nil {
 			q.violated("%s %s/%s: %v", about, about.namespace, about.name, fault)
@@ -78,37 +69,7 @@ func (q *requests) roundTrip(next http.RoundTripper, r *http.Request) (*http.Res
 		response.Body = io.NopCloser(bytes.NewReader(told))
 		q.violated("%s %s/%s is answered 422: %s\nsent: %s", about, about.namespace, about.name, told, about.body)
 	}
-	if q.after != nil {
-		if fault := q.after(about); fault != nil {
-			if err == nil {
-				response.Body.Close()
-			}
-			return answer(r, fault)
-		}
-	}
 	return response, err
-}
-
-// refusal is an answer of a server, made up.
-type refusal metav1.Status
-
-func (e *refusal) Error() string { return e.Message }
-
-// answer turns an error into what the client sees.
-func answer(r *http.Request, err error) (*http.Response, error) {
-	refused, ok := errors.AsType[*refusal](err)
-	if !ok {
-		return nil, err
-	}
-	refused.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
-	refused.Status = metav1.StatusFailure
-	body, err := json.Marshal(refused)
-	return &http.Response{
-		Status: http.StatusText(int(refused.Code)), StatusCode: int(refused.Code), Request: r,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {"application/json"}},
-		Body:   io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
-	}, err
 }
 
 func read(r *http.Request) (request, error) {
