@@ -15,8 +15,9 @@
 // have the rights of the manifests of examples/controller and no more.
 //
 // Every request of a controller passes through requests, which fails the test
-// on one that is not of the few forms that a Job controller needs, and on any
-// answer 422: a status of ours that the API server refuses is a bug.
+// on one that is not of the few forms that a Job controller needs, and on an
+// answer 422, but to the patch of a pod: a status of ours that the API server
+// refuses is a bug.
 //
 //	go test -run XXX -bench . -timeout 3h
 //

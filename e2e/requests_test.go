@@ -63,13 +63,24 @@ func (q *requests) roundTrip(next http.RoundTripper, r *http.Request) (*http.Res
 	}
 	q.count(about.String())
 	response, err := next.RoundTrip(r)
-	if err == nil && response.StatusCode == http.StatusUnprocessableEntity && !strings.Contains(about.String(), "patch pods") {
+	// A patch of a pod that another has replaced under its name is answered so too.
+	if err == nil && response.StatusCode == http.StatusUnprocessableEntity && about.String() != "patch pods" {
 		told, _ := io.ReadAll(response.Body)
 		response.Body.Close()
 		response.Body = io.NopCloser(bytes.NewReader(told))
-		q.violated("%s %s/%s is answered 422: %s\nsent: %s", about, about.namespace, about.name, told, about.body)
+		q.violated("%s %s/%s is answered 422: %s\nsent: %s", about, about.namespace, about.name, readable(told), readable(about.body))
 	}
 	return response, err
+}
+
+// readable is a body as a person reads it; most are protobuf.
+func readable(body []byte) string {
+	if obj, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil); err == nil {
+		if text, err := json.Marshal(obj); err == nil {
+			return string(text)
+		}
+	}
+	return string(body)
 }
 
 func read(r *http.Request) (request, error) {
