@@ -139,7 +139,9 @@ func TestRestartWithAThousandJobs(t *testing.T) {
 	}
 	w.await("each Job is ready", all(func(job *batchv1.Job) bool { return job.Status.Ready != nil && *job.Status.Ready == 1 }))
 	first.kill()
-	for _, pod := range pods(w) {
+	var running []*corev1.Pod
+	w.await("each Job's pod is seen", func() bool { running = pods(w); return len(running) == n })
+	for _, pod := range running {
 		w.kubelet.end(pod, succeeds)
 	}
 	w.await("all pods have ended", func() bool {
@@ -154,8 +156,9 @@ func TestRestartWithAThousandJobs(t *testing.T) {
 	w.control(kube.Config{})
 	w.await("each Job is complete", all(jobcontrol.IsFinished))
 	t.Logf("%d Jobs were brought to their end in %v", n, time.Since(began).Round(time.Millisecond))
-	for name, job := range w.jobs {
-		w.counts(job, 1, 0)
+	for i := range n {
+		name := fmt.Sprintf("j%d", i)
+		w.counts(w.job(name), 1, 0)
 		w.wantPods(name, 1)
 	}
 }

@@ -158,7 +158,9 @@ func TestDelete(t *testing.T) {
 				w.await("its pods are gone", func() bool { return len(w.pods) == 0 })
 				return
 			}
+			left := 0
 			w.await("its pods have no owner and no finalizer", func() bool {
+				left = len(w.pods)
 				for _, pod := range w.pods {
 					if len(pod.OwnerReferences) > 0 || slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer) {
 						return false
@@ -166,8 +168,8 @@ func TestDelete(t *testing.T) {
 				}
 				return true
 			})
-			if len(w.pods) != 2 {
-				t.Errorf("%d pods are left, want the two orphans", len(w.pods))
+			if left != 2 {
+				t.Errorf("%d pods are left, want the two orphans", left)
 			}
 		})
 	}

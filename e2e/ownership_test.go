@@ -51,13 +51,15 @@ func TestRelease(t *testing.T) {
 	if _, err := w.client.CoreV1().Pods(w.namespace).Update(t.Context(), labelled, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	pod := first
 	w.await("the pod is let go", func() bool {
-		pod := w.pods[first.Name]
-		return len(pod.OwnerReferences) == 0 && len(pod.Finalizers) == 0
+		pod = w.pods[first.Name]
+		return pod == nil || len(pod.OwnerReferences) == 0 && len(pod.Finalizers) == 0
 	})
 	w.finish("j", succeeds)
 	w.counts(w.awaitEnd("j", batchv1.JobComplete, batchv1.JobReasonCompletionsReached), 1, 0)
-	if pod := w.pods[first.Name]; pod == nil || !runs(pod) {
+	w.look(func() { pod = w.pods[first.Name] })
+	if pod == nil || !runs(pod) {
 		t.Errorf("the pod that was let go is %+v, want running", pod)
 	}
 }
@@ -101,9 +103,11 @@ func TestManagedBy(t *testing.T) {
 	w.awaitEnd("built-in", batchv1.JobComplete, batchv1.JobReasonCompletionsReached)
 	for _, name := range []string{"theirs", "changing"} {
 		job := w.awaitJob(name, "seen", func(*batchv1.Job) bool { return true })
-		if job.Status.StartTime != nil || len(w.podsOf(name, every)) > 0 {
-			t.Errorf("%s was worked on: %+v", name, job.Status)
-		}
+		w.look(func() {
+			if job.Status.StartTime != nil || len(w.podsOf(name, every)) > 0 {
+				t.Errorf("%s was worked on: %+v", name, job.Status)
+			}
+		})
 	}
 	for _, owner := range w.owners() {
 		if owner != "ours" {

@@ -115,6 +115,12 @@ func (w *world) finishWhere(job string, f fate, is func(*corev1.Pod) bool) (pod 
 	return pod
 }
 
+// job is the Job as it was last seen.
+func (w *world) job(name string) (job *batchv1.Job) {
+	w.look(func() { job = w.jobs[name] })
+	return job
+}
+
 // awaitJob returns the Job when it is as is says.
 func (w *world) awaitJob(name, what string, is func(*batchv1.Job) bool) (job *batchv1.Job) {
 	w.t.Helper()

@@ -163,22 +163,27 @@ func (w *world) note(change func()) {
 	w.changed = make(chan struct{})
 }
 
+// look reads what is known of the cluster, which changes all the time.
+func (w *world) look(at func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at()
+}
+
 // await returns when the cluster is as is says. A test that waits in vain ends
 // and shows what there is.
 func (w *world) await(what string, is func() bool) {
 	w.t.Helper()
-	timeout := time.NewTimer(patience)
-	defer timeout.Stop()
-	for {
-		w.mu.Lock()
-		done, changed := is(), w.changed
-		w.mu.Unlock()
+	for timeout := w.timeout(); ; {
+		var done bool
+		var changed chan struct{}
+		w.look(func() { done, changed = is(), w.changed })
 		if done {
 			return
 		}
 		select {
 		case <-changed:
-		case <-timeout.C:
+		case <-timeout:
 			w.t.Fatalf("waited %v in vain for: %s\n%s", patience, what, w.dump())
 		}
 	}
