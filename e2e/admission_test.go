@@ -103,16 +103,20 @@ func TestAdmissionRefuses(t *testing.T) {
 }
 
 // awaitRefusal returns when pods of the namespace are refused. The API server
-// takes a while to know a policy, and nothing tells when it does.
+// takes a while to know a policy, and nothing tells when it does: one has to ask.
 func (w *world) awaitRefusal() {
 	w.t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "probe-"}, Spec: newJob("probe", 1, 1).Spec.Template.Spec}
-	for end := time.Now().Add(patience); ; {
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for timeout := w.timeout(); ; {
 		_, err := w.client.CoreV1().Pods(w.namespace).Create(w.t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err != nil && strings.Contains(err.Error(), "not approved") {
 			return
 		}
-		if time.Now().After(end) {
+		select {
+		case <-again.C:
+		case <-timeout:
 			w.t.Fatalf("pods are not refused: %v", err)
 		}
 	}

@@ -210,16 +210,17 @@ func TestNamespaceIsDeleted(t *testing.T) {
 	w.control(kube.Config{})
 	w.submit(newJob("j", 2, 2))
 	w.awaitPods("j", 2)
-	if err := w.client.CoreV1().Namespaces().Delete(t.Context(), w.namespace, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	w.await("everything is gone", func() bool { return len(w.jobs) == 0 && len(w.pods) == 0 })
+	// Watched from before: of what is gone already, a watch tells nothing.
 	events, err := w.client.CoreV1().Namespaces().Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + w.namespace})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer events.Stop()
-	timeout := time.After(patience)
+	if err := w.client.CoreV1().Namespaces().Delete(t.Context(), w.namespace, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.await("everything is gone", func() bool { return len(w.jobs) == 0 && len(w.pods) == 0 })
+	timeout := w.timeout()
 	for {
 		select {
 		case event := <-events.ResultChan():
