@@ -66,9 +66,13 @@ func main() {
 }
 
 func run() error {
-	withParent := flag.Bool("stdin", false, "stop when standard input ends, as it does with the program that holds it")
-	jobs := flag.String("job-controllers", ofJobs, "the `controllers` of Jobs that run in kube-controller-manager, besides others; \"\": none")
-	flag.Parse()
+	flags := flag.NewFlagSet("cluster", flag.ExitOnError) // the default set has the flags of all that is linked in
+	withParent := flags.Bool("stdin", false, "stop when standard input ends, as it does with the program that holds it")
+	jobs := flags.String("job-controllers", ofJobs, "the `controllers` of Jobs that run in kube-controller-manager, besides others; \"\": none")
+	_ = flags.Parse(os.Args[1:]) // it exits
+	if flags.NArg() > 0 {
+		return fmt.Errorf("there are flags only, not %q", flags.Arg(0))
+	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
