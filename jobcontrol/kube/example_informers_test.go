@@ -17,7 +17,7 @@ import (
 // be one that the program has and others use, and may be running; then its pods
 // are trimmed only if nobody else needs what Trim leaves out.
 func runJobs(ctx context.Context, client kubernetes.Interface, events record.EventRecorder) error {
-	cfg := jobcontrol.Config{Logger: slog.Default(), Events: events}
+	cfg := jobcontrol.Config{Name: "example.com/jobs", Logger: slog.Default(), Events: events}
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(kube.Trim(cfg.Names)))
 	queue := kube.NewQueue("jobs", cfg)
 	defer queue.ShutDown()

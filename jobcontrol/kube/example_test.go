@@ -30,7 +30,7 @@ func ExampleRun() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := kube.Run(ctx, client, kube.Config{
-		Controller: jobcontrol.Config{Logger: slog.Default()},
+		Controller: jobcontrol.Config{Name: "example.com/jobs", Logger: slog.Default()},
 		Namespace:  "batch",
 	}); err != nil {
 		panic(err)

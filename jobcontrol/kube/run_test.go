@@ -206,7 +206,9 @@ func TestRunAdoptsAndReleases(t *testing.T) {
 
 func TestExampleWiringWorks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t, newJob("j", 1, 1))
+		managed := newJob("j", 1, 1)
+		managed.Spec.ManagedBy = new("example.com/jobs")
+		s := newServer(t, managed)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
