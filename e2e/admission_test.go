@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +29,9 @@ func TestQuota(t *testing.T) {
 	if _, err := quotas.Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	watch, err := quotas.Watch(t.Context(), metav1.ListOptions{})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	watch, err := quotas.Watch(ctx, metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,7 +99,10 @@ func TestDeadlineCountsUnbrokenActivity(t *testing.T) {
 	w.awaitPods("late", 1)
 	w.suspend("late", true)
 	w.awaitJob("late", "suspended", func(job *batchv1.Job) bool { return has(job, batchv1.JobSuspended) })
-	<-time.After(5 * time.Second) // what the deadline would be without the suspension
+	other := newJob("other", 1, 1) // which tells when the deadline would have been
+	other.Spec.ActiveDeadlineSeconds = new(int64(5))
+	w.submit(other)
+	w.awaitEnd("other", batchv1.JobFailed, batchv1.JobReasonDeadlineExceeded)
 	w.suspend("late", false)
 	w.finish("late", succeeds)
 	w.counts(w.awaitEnd("late", batchv1.JobComplete, batchv1.JobReasonCompletionsReached), 1, 0)

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/jobwright/jobwright/jobcontrol"
 	"github.com/jobwright/jobwright/jobcontrol/kube"
 )
 
@@ -125,26 +124,37 @@ func TestManagedBy(t *testing.T) {
 	}
 }
 
-// The pods of a Job that another manages are left alone, also when it is gone
-// and they still hold the finalizer.
-func TestOrphansOfOthersAreLeftAlone(t *testing.T) {
+// The pods of a Job that another manages are left alone, though they have ended
+// and nobody counts them. Once their Job is gone nobody can tell whose they were,
+// and they are let go.
+func TestPodsOfOthersAreLeftAlone(t *testing.T) {
 	w := newWorld(t)
-	c := w.control(kube.Config{Controller: jobcontrol.Config{Events: discard{}}})
-	w.submit(newJob("j", 1, 1))
-	w.awaitPods("j", 1)
-	c.kill()
-	other := w.control(kube.Config{Controller: jobcontrol.Config{Name: "example.com/another"}})
-	defer other.stop()
-	w.remove("j", metav1.DeletePropagationBackground)
-	w.await("the Job is gone, its pod is about to be", func() bool {
-		left := pods(w)
-		return w.jobs["j"] == nil && len(left) == 1 && left[0].DeletionTimestamp != nil && ended(left[0])
-	})
-	if len(w.pods) != 1 {
-		t.Error("the pod is gone: another's controller has let it go")
+	w.control(kube.Config{})
+	theirs := newJob("theirs", 1, 1)
+	theirs.Spec.ManagedBy = new("example.com/another")
+	theirs = w.submit(theirs)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "theirs", Labels: theirs.Spec.Template.Labels, Finalizers: []string{batchv1.JobTrackingFinalizer},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(theirs, batchv1.SchemeGroupVersion.WithKind("Job"))},
+		},
+		Spec: theirs.Spec.Template.Spec,
 	}
-	w.control(kube.Config{}) // its own manager, in its next life, cleans up
-	w.await("the pod is gone", func() bool { return len(w.pods) == 0 })
+	if _, err := w.client.CoreV1().Pods(w.namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.deletePod(w.finish("theirs", succeeds))
+
+	w.submit(newJob("ours", 1, 1)) // which tells that the controller has seen all that was before
+	w.finish("ours", succeeds)
+	w.awaitEnd("ours", batchv1.JobComplete, batchv1.JobReasonCompletionsReached)
+	w.await("their pod is about to go, and held", func() bool {
+		pod := w.pods["theirs"]
+		return pod != nil && pod.DeletionTimestamp != nil && len(pod.Finalizers) == 1
+	})
+	w.wantPatches(1) // of our own pod
+	w.remove("theirs", metav1.DeletePropagationBackground)
+	w.await("their pod is gone", func() bool { return w.jobs["theirs"] == nil && w.pods["theirs"] == nil })
 }
 
 // manual gives the Job a selector of its own.

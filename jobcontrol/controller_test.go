@@ -138,6 +138,19 @@ func TestBatching(t *testing.T) {
 		h.advance(time.Second)
 		h.wantStatus(2, 1, 0, "")
 	})
+	t.Run("also when no event comes after its last write", func(t *testing.T) {
+		h := quiet(t, 3)
+		pods, writes := h.pods(), 0
+		h.afterSave = func() {
+			if writes++; writes == 2 { // the one that counts
+				h.end(corev1.PodSucceeded, pods[1])
+				h.view.Deliver()
+			}
+		}
+		h.end(corev1.PodSucceeded, pods[0])
+		h.advance(2 * time.Second)
+		h.wantStatus(1, 2, 0, "")
+	})
 }
 
 func TestRun(t *testing.T) {

@@ -1,6 +1,7 @@
 package jobcontrol
 
 import (
+	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +15,9 @@ func Schedule(c *Controller, key string, next Next, err error) { c.schedule(key,
 
 // Remembered is the number of Jobs that the Controller keeps anything for.
 func Remembered(c *Controller) int { return len(c.memory.records) + c.expectations.Len() }
+
+// Living is what the Controller keeps of the pods that have not ended, by owner.
+func Living(c *Controller) map[types.UID]int { return maps.Clone(c.living.pods) }
 
 // ExpectDeletion makes the Controller wait for the deletion of a pod of the Job.
 func ExpectDeletion(c *Controller, job, pod types.UID) { c.expectations.ExpectDeletions(job, pod) }

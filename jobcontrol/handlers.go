@@ -91,7 +91,7 @@ func (c *Controller) PodUpdated(old, cur *corev1.Pod) {
 		}
 		return
 	}
-	if was != is {
+	if was != is || hasEnded(old) {
 		c.living.seen(is.uid, cur)
 	}
 	if cur.DeletionTimestamp != nil {

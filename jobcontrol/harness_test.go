@@ -32,6 +32,7 @@ type harness struct {
 	events     []string
 	statuses   []batchv1.JobStatus
 	beforeSave func() error // runs before a status write
+	afterSave  func()       // runs after it, before its answer
 	errs       []error      // of the syncs
 }
 
@@ -101,6 +102,9 @@ func (s store) UpdateJobStatus(ctx context.Context, job *batchv1.Job) (*batchv1.
 		}
 	}
 	written, err := s.View.UpdateJobStatus(ctx, job)
+	if s.h.afterSave != nil {
+		s.h.afterSave()
+	}
 	if err == nil {
 		s.h.statuses = append(s.h.statuses, job.Status)
 	}

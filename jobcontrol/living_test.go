@@ -1,11 +1,15 @@
 package jobcontrol_test
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobwright/jobwright/fake"
 	"github.com/jobwright/jobwright/jobcontrol"
@@ -107,5 +111,67 @@ func TestPodsOfAnEndedJobDoNotWakeIt(t *testing.T) {
 	}
 	if syncs := h.work(); syncs != 0 {
 		t.Errorf("%d syncs, want none", syncs)
+	}
+}
+
+// TestLivingCountsWhatTheCacheShows compares with a recount, whatever becomes of
+// pods and in whatever steps it is told.
+func TestLivingCountsWhatTheCacheShows(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	h := newHarness(t, epoch, jobcontrol.Config{})
+	owners := []*batchv1.Job{h.submit(newJob(sized(0, 1, 6)))}
+	for _, name := range []string{"k", "l"} {
+		job := newJob(sized(0, 1, 6))
+		job.Name = name
+		owners = append(owners, h.submit(job))
+	}
+	own := func(pod *corev1.Pod) {
+		pod.OwnerReferences = nil
+		if i := random.IntN(len(owners) + 1); i < len(owners) {
+			pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owners[i], batchv1.SchemeGroupVersion.WithKind("Job"))}
+		}
+	}
+	for range 3000 {
+		pods := h.pods()
+		var err error
+		switch step := random.IntN(8); {
+		case step == 0 || len(pods) == 0:
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", GenerateName: "p-"}}
+			own(pod)
+			_, err = h.cluster.Create(t.Context(), pod)
+		case step < 3: // adopted, released, or handed over
+			pod := pods[random.IntN(len(pods))]
+			own(pod)
+			_, err = h.cluster.UpdatePod(t.Context(), pod)
+		case step < 5:
+			h.end([]corev1.PodPhase{corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed}[random.IntN(3)], pods[random.IntN(len(pods))])
+		case step < 6:
+			h.remove(pods[random.IntN(len(pods))])
+		case step < 7:
+			h.view.DeliverNext()
+		default:
+			h.view.Relist()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.view.Deliver()
+	want := map[types.UID]int{}
+	for _, pod := range h.pods() {
+		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+		if ref := metav1.GetControllerOf(pod); ref != nil && !ended {
+			want[ref.UID]++
+		}
+	}
+	if diff := cmp.Diff(want, jobcontrol.Living(h.controller)); diff != "" {
+		t.Errorf("living pods (-recounted +kept):\n%s", diff)
+	}
+	for _, pod := range h.pods() {
+		h.remove(pod)
+	}
+	h.view.Deliver()
+	if kept := jobcontrol.Living(h.controller); len(kept) != 0 {
+		t.Errorf("%v is kept though no pod is left", kept)
 	}
 }

@@ -59,7 +59,8 @@ func (c *Controller) holds(pod *corev1.Pod) bool {
 
 // isLost says whether the pods of this owner have nobody to count them, if job
 // is what the owner's name stands for now. The pods of a Job that others manage
-// are theirs, whatever becomes of it.
+// are theirs; once that is gone nobody can tell whose it was, and any controller
+// lets its pods go, as upstream does.
 func (c *Controller) isLost(job *batchv1.Job, owner types.UID) bool {
 	return job == nil || job.UID != owner || c.isOurs(job) && IsFinished(job)
 }

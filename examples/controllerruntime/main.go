@@ -3,7 +3,10 @@
 // caches, queue, leader election and metrics, and no others. From this folder:
 //
 //	kubectl apply -f ../customkind/crd.yaml
-//	go run . -kubeconfig ~/.kube/config &
+//	go run . -kubeconfig ~/.kube/config
+//
+// until Ctrl-C, with metrics on :8080 and health on :8081, and in another terminal
+//
 //	kubectl apply -f ../customkind/sample.yaml
 //	kubectl get trainingruns --watch
 //

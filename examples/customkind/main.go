@@ -2,7 +2,10 @@
 // pod for each worker, and the first of them, the chief, decides.
 //
 //	kubectl apply -f crd.yaml
-//	go run . -kubeconfig ~/.kube/config &
+//	go run . -kubeconfig ~/.kube/config
+//
+// from this folder, until Ctrl-C, and in another terminal
+//
 //	kubectl apply -f sample.yaml
 //	kubectl get trainingruns --watch
 //

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +30,7 @@ type EventWriter struct {
 	broadcaster record.EventBroadcaster
 	drained     <-chan struct{}
 	endCalls    context.CancelFunc
+	stopped     sync.Once
 }
 
 var _ jobcontrol.EventSink = (*EventWriter)(nil)
@@ -55,8 +57,10 @@ func (w *EventWriter) Event(obj runtime.Object, eventType, reason, message strin
 
 // Stop returns when what has been recorded is written, after 5 s at most, and
 // gives up on the rest. A broadcaster that is only shut down drops what waits in
-// its buffers: the events about how the last Jobs ended.
-func (w *EventWriter) Stop() {
+// its buffers: the events about how the last Jobs ended. Once is enough.
+func (w *EventWriter) Stop() { w.stopped.Do(w.stop) }
+
+func (w *EventWriter) stop() {
 	w.recorder.Event(&corev1.ObjectReference{}, corev1.EventTypeNormal, lastEvent, "")
 	timeout := time.NewTimer(drainTimeout)
 	defer timeout.Stop()
@@ -78,7 +82,7 @@ type eventSink struct {
 
 // Create is called from one goroutine, in the order of recording.
 func (s *eventSink) Create(event *corev1.Event) (*corev1.Event, error) {
-	if event.Reason == lastEvent {
+	if event.Reason == lastEvent && event.InvolvedObject == (corev1.ObjectReference{}) {
 		close(s.drained)
 		return event, nil
 	}

@@ -25,7 +25,10 @@ func runJobs(ctx context.Context, client kubernetes.Interface, events record.Eve
 	if err != nil {
 		return err
 	}
-	factory.StartWithContext(ctx)
+	// They outlast ctx: a sync under way must not decide from caches that stand still.
+	informing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	factory.StartWithContext(informing)
 	if !cache.WaitFor(ctx, "", told...) {
 		return context.Cause(ctx)
 	}

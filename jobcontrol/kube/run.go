@@ -126,7 +126,7 @@ func newPodInformer(namespace string) func(kubernetes.Interface, time.Duration) 
 //
 // Its Run may begin when all that told lists are done:
 //
-//	factory.StartWithContext(ctx)
+//	factory.StartWithContext(informing) // which outlasts ctx
 //	cache.WaitFor(ctx, "", told...)
 //
 // It is not enough that the caches have synced: a pod from before that is told
