@@ -36,7 +36,7 @@ func TestController(t *testing.T) {
 	w.wantPatches(5)
 	// What is measured of a Job comes after its end; by that of another it is there.
 	another := newJob("another", 1, 1)
-	another.Spec.ManagedBy = new("jobwright.dev/job-controller")
+	another.Spec.ManagedBy = new(exampleManager)
 	w.submit(another)
 	w.finish("another", succeeds)
 	w.awaitEnd("another", batchv1.JobComplete, batchv1.JobReasonCompletionsReached)

@@ -33,7 +33,7 @@ func TestAdoption(t *testing.T) {
 		w.kubelet.end(pod, succeeds)
 	}
 	w.counts(w.awaitEnd("new", batchv1.JobComplete, batchv1.JobReasonCompletionsReached), 2, 0)
-	if owners := w.owners(); len(owners) != 1 {
+	if owners := w.createdFor(); len(owners) != 1 {
 		t.Errorf("pods were created for %v, want for the first Job only", owners)
 	}
 }
@@ -108,7 +108,7 @@ func TestManagedBy(t *testing.T) {
 			}
 		})
 	}
-	for _, owner := range w.owners() {
+	for _, owner := range w.createdFor() {
 		if owner != "ours" {
 			t.Errorf("a pod was created for %s", owner)
 		}
@@ -165,9 +165,9 @@ func manual(job *batchv1.Job, group string) *batchv1.Job {
 	return job
 }
 
-// owners are the names of the Jobs that controllers of the test have created pods
+// createdFor are the names of the Jobs that controllers of the test have created pods
 // for.
-func (w *world) owners() []string {
+func (w *world) createdFor() []string {
 	w.requests.mu.Lock()
 	defer w.requests.mu.Unlock()
 	return slices.Collect(maps.Values(w.requests.owners))

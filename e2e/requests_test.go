@@ -29,6 +29,8 @@ type requests struct {
 	mu         sync.Mutex
 	counts     map[string]int
 	owners     map[types.UID]string // of the pods created, with their names
+	statuses   map[types.UID]string // Jobs whose status was written, with their names
+	touched    map[types.UID]string // pods patched or deleted, with their names
 	violations []string
 }
 
@@ -142,6 +144,7 @@ func (q *requests) check(about request, r *http.Request) error {
 			if o.Preconditions == nil || o.Preconditions.UID == nil {
 				return errors.New("no UID precondition")
 			}
+			q.keep(&q.touched, *o.Preconditions.UID, about.name)
 			return nil
 		})
 	case "update jobs/status":
@@ -149,6 +152,7 @@ func (q *requests) check(about request, r *http.Request) error {
 			if job.ResourceVersion == "" || job.UID == "" {
 				return errors.New("no resource version or no UID")
 			}
+			q.keep(&q.statuses, job.UID, job.Name)
 			return nil
 		})
 	case "delete jobs":
@@ -189,7 +193,7 @@ func (q *requests) checkCreation(pod *corev1.Pod) error {
 	if uid, ok := pod.Labels[batchv1.ControllerUidLabel]; ok && (uid != string(owner.UID) || pod.Labels[batchv1.JobNameLabel] != owner.Name) {
 		return fmt.Errorf("labels %v do not name Job %s, %s", pod.Labels, owner.Name, owner.UID)
 	}
-	q.owned(owner)
+	q.keep(&q.owners, owner.UID, owner.Name)
 	index, indexed := pod.Annotations[batchv1.JobCompletionIndexAnnotation]
 	if indexed && (pod.Labels[batchv1.JobCompletionIndexAnnotation] != index || !strings.HasSuffix(pod.Spec.Hostname, "-"+index) ||
 		!strings.HasSuffix(pod.GenerateName, "-"+index+"-")) {
@@ -219,6 +223,11 @@ func (q *requests) checkPatch(about request, r *http.Request) error {
 			return fmt.Errorf("patch of metadata.%s", field)
 		}
 	}
+	var uid types.UID
+	if err := json.Unmarshal(metadata["uid"], &uid); err != nil {
+		return err
+	}
+	q.keep(&q.touched, uid, about.name)
 	return nil
 }
 
@@ -231,19 +240,27 @@ func (q *requests) count(what string) {
 	q.counts[what]++
 }
 
-func (q *requests) owned(owner *metav1.OwnerReference) {
+// keep notes what a request was about, to be looked at when the test ends.
+func (q *requests) keep(what *map[types.UID]string, uid types.UID, name string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.owners == nil {
-		q.owners = make(map[types.UID]string)
+	if *what == nil {
+		*what = make(map[types.UID]string)
 	}
-	q.owners[owner.UID] = owner.Name
+	(*what)[uid] = name
 }
 
 func (q *requests) violated(format string, args ...any) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.violations = append(q.violations, fmt.Sprintf(format, args...))
+}
+
+// wrong says whether anything was violated.
+func (q *requests) wrong() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.violations) > 0
 }
 
 // made is how many requests of each kind were made: "patch pods".

@@ -30,6 +30,9 @@ import (
 	"github.com/jobwright/jobwright/jobcontrol/kube"
 )
 
+// exampleManager is the name of examples/controller by default.
+const exampleManager = "jobwright.dev/job-controller"
+
 // patience is how long a test waits for what must come.
 const patience = 60 * time.Second
 
@@ -45,12 +48,13 @@ type world struct {
 	kubelet   *kubelet
 	ended     func(types.UID) // told once of each Job that ends, if not nil
 
-	mu        sync.Mutex
-	changed   chan struct{} // closed at the next change of what follows
-	jobs      map[string]*batchv1.Job
-	pods      map[string]*corev1.Pod
-	submitted map[types.UID]bool
-	created   map[types.UID]int // pods ever seen of a Job
+	mu      sync.Mutex
+	changed chan struct{} // closed at the next change of what follows
+	jobs    map[string]*batchv1.Job
+	pods    map[string]*corev1.Pod
+	ours    map[types.UID]bool      // Jobs that are the world's controllers'
+	owners  map[types.UID]types.UID // of the pods, as last seen
+	created map[types.UID]int       // pods ever seen of a Job
 }
 
 // newWorld returns an empty namespace in which nothing runs yet but a kubelet,
@@ -77,7 +81,7 @@ func newSerialWorld(t testing.TB) *world {
 	w := &world{
 		t: t, namespace: namespace.Name, manager: "e2e.jobwright.dev/" + namespace.Name, client: client, requests: &requests{},
 		changed: make(chan struct{}), jobs: map[string]*batchv1.Job{}, pods: map[string]*corev1.Pod{},
-		submitted: map[types.UID]bool{}, created: map[types.UID]int{},
+		ours: map[types.UID]bool{}, owners: map[types.UID]types.UID{}, created: map[types.UID]int{},
 	}
 	w.kubelet = newKubelet(w)
 	w.watch()
@@ -139,7 +143,12 @@ func (w *world) jobSeen(old, cur *batchv1.Job) {
 func (w *world) podSeen(pod *corev1.Pod, added bool) {
 	w.note(func() {
 		w.pods[pod.Name] = pod
-		if owner := metav1.GetControllerOf(pod); added && owner != nil {
+		owner := metav1.GetControllerOf(pod)
+		if owner == nil {
+			return
+		}
+		w.owners[pod.UID] = owner.UID
+		if added {
 			w.created[owner.UID]++
 		}
 	})
@@ -181,6 +190,9 @@ func (w *world) await(what string, is func() bool) {
 		if done {
 			return
 		}
+		if w.requests.wrong() {
+			w.t.Fatalf("a request was wrong, while waiting for: %s", what) // check says which
+		}
 		select {
 		case <-changed:
 		case <-timeout:
@@ -212,11 +224,34 @@ func (w *world) check() {
 	for _, violation := range w.requests.violations {
 		w.t.Error(violation)
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for uid, name := range w.requests.owners {
-		if !w.submitted[uid] {
-			w.t.Errorf("a pod was created for Job %s, %s, which the test has not submitted", name, uid)
+		if !w.ours[uid] {
+			w.t.Errorf("a pod was created for Job %s, %s, which is none of the controller's (S33, S35)", name, uid)
 		}
 	}
+	for uid, name := range w.requests.statuses {
+		if !w.ours[uid] {
+			w.t.Errorf("the status of Job %s, %s was written, which is none of the controller's (S33, S35)", name, uid)
+		}
+	}
+	for uid, name := range w.requests.touched {
+		if owner := w.owners[uid]; w.theirs(owner) {
+			w.t.Errorf("pod %s was patched or deleted, whose Job %s is none of the controller's (S33, S35)", name, owner)
+		}
+	}
+}
+
+// theirs says whether the owner of a pod is a Job of another manager that is
+// there.
+func (w *world) theirs(owner types.UID) bool {
+	for _, job := range w.jobs {
+		if job.UID == owner {
+			return !w.ours[owner]
+		}
+	}
+	return false
 }
 
 // submit stores the Job, for the world's controllers unless it says whose it is.
@@ -229,7 +264,9 @@ func (w *world) submit(job *batchv1.Job) *batchv1.Job {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.note(func() { w.submitted[stored.UID] = true })
+	if by := *stored.Spec.ManagedBy; by == w.manager || by == exampleManager {
+		w.note(func() { w.ours[stored.UID] = true })
+	}
 	return stored
 }
 
