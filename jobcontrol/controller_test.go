@@ -123,7 +123,7 @@ func TestBatching(t *testing.T) {
 		h.wantStatus(1, 3, 0, "")
 	})
 	t.Run("and so does what comes while a sync takes its time", func(t *testing.T) {
-		h := newHarness(t, epoch, jobcontrol.Config{})
+		h := newHarness(t, epoch, jobcontrol.Config{MaxInFlight: 1})
 		h.control.OnCall = func(call fake.Call) error {
 			if call.Verb == fake.Create && len(h.pods()) == 2 {
 				h.view.Deliver()
