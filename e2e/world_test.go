@@ -34,7 +34,7 @@ import (
 const exampleManager = "jobwright.dev/job-controller"
 
 // patience is how long a test waits for what must come.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // world is a namespace of the cluster, with what a test does in it. Its Jobs are
 // managed under a name of their own, so that tests run side by side, and beside
