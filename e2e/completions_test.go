@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/jobwright/jobwright/jobcontrol/kube"
 )
@@ -154,7 +153,7 @@ func TestSomebodyDeletesAPod(t *testing.T) {
 	w.submit(newJob("victim", 1, 1))
 	first := w.awaitPods("victim", 1)[0]
 	w.deletePod(first)
-	w.finishWhere("victim", succeeds, func(pod *corev1.Pod) bool { return runs(pod) && pod.Name != first.Name })
+	w.finishWhere("victim", succeeds, besides(first))
 	w.counts(w.awaitEnd("victim", batchv1.JobComplete, batchv1.JobReasonCompletionsReached), 1, 1)
 	w.wantPods("victim", 2)
 }

@@ -119,7 +119,7 @@ func TestPodFailurePolicy(t *testing.T) {
 		job.Spec.BackoffLimit = new(int32(0))
 		w := start(t, job, batchv1.PodFailurePolicyRule{Action: batchv1.PodFailurePolicyActionIgnore, OnPodConditions: disrupted})
 		first := w.finish("j", fate{exit: 137, condition: corev1.DisruptionTarget})
-		w.finishWhere("j", succeeds, func(pod *corev1.Pod) bool { return runs(pod) && pod.Name != first.Name })
+		w.finishWhere("j", succeeds, besides(first))
 		w.counts(w.awaitEnd("j", batchv1.JobComplete, batchv1.JobReasonCompletionsReached), 1, 0)
 		w.wantPods("j", 2)
 	})
@@ -197,7 +197,7 @@ func TestPodReplacementPolicy(t *testing.T) {
 				w.wantPods("j", 1)
 			}
 			w.kubelet.end(first, fate{exit: 143})
-			w.finishWhere("j", succeeds, func(pod *corev1.Pod) bool { return runs(pod) && pod.Name != first.Name })
+			w.finishWhere("j", succeeds, besides(first))
 			w.counts(w.awaitEnd("j", batchv1.JobComplete, batchv1.JobReasonCompletionsReached), 1, 1)
 			w.wantPods("j", 2)
 		})

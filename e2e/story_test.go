@@ -79,6 +79,11 @@ func runs(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil
 }
 
+// besides says of a pod that it runs, and is not this one.
+func besides(pod *corev1.Pod) func(*corev1.Pod) bool {
+	return func(other *corev1.Pod) bool { return runs(other) && other.Name != pod.Name }
+}
+
 // awaitPods returns the running pods of a Job when there are n of them.
 func (w *world) awaitPods(job string, n int) (pods []*corev1.Pod) {
 	w.t.Helper()

@@ -101,10 +101,7 @@ func (c *Controller) observeEarly(namespace string, job types.UID, uids []types.
 	if err != nil {
 		return // what is expected then ends by its age, or with the Job
 	}
-	shown := make(map[types.UID]*corev1.Pod, len(pods))
-	for _, pod := range pods {
-		shown[pod.UID] = pod
-	}
+	shown := byUID(pods)
 	for _, uid := range uids {
 		pod := shown[uid]
 		if pod == nil {
@@ -114,6 +111,14 @@ func (c *Controller) observeEarly(namespace string, job types.UID, uids []types.
 			c.expectations.DeletionObserved(job, uid)
 		}
 	}
+}
+
+func byUID(pods []*corev1.Pod) map[types.UID]*corev1.Pod {
+	found := make(map[types.UID]*corev1.Pod, len(pods))
+	for _, pod := range pods {
+		found[pod.UID] = pod
+	}
+	return found
 }
 
 func (c *Controller) createPods(ctx context.Context, job *batchv1.Job, slots []Slot) ([]Call, error) {

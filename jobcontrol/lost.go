@@ -49,13 +49,9 @@ func (c *Controller) findLost(ctx context.Context, key string, job *batchv1.Job,
 
 // contains says whether the cache shows the stored pods of an owner.
 func contains(cached, stored []*corev1.Pod, owner types.UID) bool {
-	shown := make(map[types.UID]struct{}, len(cached))
-	for _, pod := range cached {
-		shown[pod.UID] = struct{}{}
-	}
+	shown := byUID(cached)
 	return !slices.ContainsFunc(stored, func(pod *corev1.Pod) bool {
 		ref := metav1.GetControllerOfNoCopy(pod)
-		_, ok := shown[pod.UID]
-		return ref != nil && ref.UID == owner && !ok
+		return ref != nil && ref.UID == owner && shown[pod.UID] == nil
 	})
 }

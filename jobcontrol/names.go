@@ -47,18 +47,18 @@ func (n Names) finalizer() string {
 // ofJobs says whether labels and annotations have the names of batch/v1.
 func (n Names) ofJobs() bool { return n.LabelPrefix == "" || n.LabelPrefix == batchPrefix }
 
-// named is a name of batch/v1 under the prefix.
-func (n Names) named(batch string) string {
+// Named returns what a label or annotation of batch/v1 is called under the prefix.
+func (n Names) Named(batch string) string {
 	if n.ofJobs() {
 		return batch
 	}
 	return n.LabelPrefix + strings.TrimPrefix(batch, batchPrefix)
 }
 
-func (n Names) controllerUID() string   { return n.named(batchv1.ControllerUidLabel) }
-func (n Names) jobName() string         { return n.named(batchv1.JobNameLabel) }
-func (n Names) completionIndex() string { return n.named(batchv1.JobCompletionIndexAnnotation) }
-func (n Names) failureCount() string    { return n.named(batchv1.JobIndexFailureCountAnnotation) }
+func (n Names) controllerUID() string   { return n.Named(batchv1.ControllerUidLabel) }
+func (n Names) jobName() string         { return n.Named(batchv1.JobNameLabel) }
+func (n Names) completionIndex() string { return n.Named(batchv1.JobCompletionIndexAnnotation) }
+func (n Names) failureCount() string    { return n.Named(batchv1.JobIndexFailureCountAnnotation) }
 func (n Names) ignoredFailureCount() string {
-	return n.named(batchv1.JobIndexIgnoredFailureCountAnnotation)
+	return n.Named(batchv1.JobIndexIgnoredFailureCountAnnotation)
 }

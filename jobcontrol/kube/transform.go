@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -98,18 +97,14 @@ type trimmer struct {
 }
 
 func newTrimmer(names jobcontrol.Names) *trimmer {
-	const batch = "batch.kubernetes.io/"
-	named := func(name string) string {
-		return cmp.Or(names.LabelPrefix, batch) + strings.TrimPrefix(name, batch)
-	}
 	t := &trimmer{
-		controllerUID:   named(batchv1.ControllerUidLabel),
-		completionIndex: named(batchv1.JobCompletionIndexAnnotation),
+		controllerUID:   names.Named(batchv1.ControllerUidLabel),
+		completionIndex: names.Named(batchv1.JobCompletionIndexAnnotation),
 	}
 	t.annotationsRead = []string{
 		t.completionIndex,
-		named(batchv1.JobIndexFailureCountAnnotation),
-		named(batchv1.JobIndexIgnoredFailureCountAnnotation),
+		names.Named(batchv1.JobIndexFailureCountAnnotation),
+		names.Named(batchv1.JobIndexIgnoredFailureCountAnnotation),
 		corev1.PodDeletionCost,
 	}
 	return t
